@@ -1,0 +1,46 @@
+"""What one pretraining step reads. A batch knows what each of its losses sums over before the model has run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelBatch:
+    """Sentences with their marks, <S> w1 .. wn </S>, padded at the end.
+
+    characters: (B, T, C) ids, 0 in padding; mask: (B, T), True at real tokens; targets: (B, T) word ids of all tokens.
+    """
+
+    characters: Tensor
+    mask: Tensor
+    targets: Tensor
+
+    def counts(self) -> dict[str, int]:
+        """Targets per direction: every token but the first (forward) or but the last (backward) of its sentence."""
+        pairs = int((self.mask[:, 1:] & self.mask[:, :-1]).sum())
+        return {"forward": pairs, "backward": pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedBatch:
+    """[CLS] A [SEP] B [SEP] with some pieces hidden.
+
+    ids, mask, segments: (B, T); positions: (M,) of the hidden pieces, flat into B * T; gold: (M,) the hidden ids;
+    is_next: (B,), True where B follows A in the text, or None when that task is off.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    segments: Tensor
+    positions: Tensor
+    gold: Tensor
+    is_next: Tensor | None
+
+    def counts(self) -> dict[str, int]:
+        counts = {"masked": len(self.gold)}
+        if self.is_next is not None:
+            counts["next"] = len(self.is_next)
+        return counts

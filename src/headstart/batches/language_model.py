@@ -1,0 +1,95 @@
+"""Sentences from shards as batches for ELMo's two language models: <S> w1 .. wn </S>, characters in, words out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headstart.batches.batch import LanguageModelBatch
+from headstart.batches.order import Permutation
+from headstart.batches.sequences import Sentences, Sequences, Windows
+from headstart.text.characters import MAX_CHARACTERS, character_table, characters_of
+from headstart.text.shards import Shards
+from headstart.text.vocabulary import Vocabulary
+
+BEGIN, END, UNKNOWN = 0, 1, 2
+POOL_BATCHES = 32
+Unit = Literal["sentence", "window"]
+
+
+class LanguageModelBatches:
+    """Batch i of a corpus, for any i, without reading what comes before it.
+
+    Sequences are drawn in a shuffled order in pools of 32 batches; a pool is sorted by length and cut into batches
+    of about `batch_tokens`, so that batches are of like work and hold little padding. An epoch sees each one once.
+    """
+
+    def __init__(
+        self, shards: Shards, vocabulary: Vocabulary, *, unit: Unit, longest: int, batch_tokens: int, seed: int
+    ) -> None:
+        self.shards = shards
+        self.sequences: Sequences = Sentences(shards) if unit == "sentence" else Windows(shards, longest)
+        self.table = character_table(vocabulary.words)
+        self.seed = seed
+        mean_length = 2 + shards.n_units / len(self.sequences)
+        self.pool_size = max(POOL_BATCHES, int(POOL_BATCHES * batch_tokens / mean_length))
+        self.pools = -(-len(self.sequences) // self.pool_size)
+        self._order: tuple[int, Permutation] | None = None
+        self._pool: tuple[int, list[NDArray[np.int64]]] | None = None
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        last = len(self.sequences) - (self.pools - 1) * self.pool_size
+        return (self.pools - 1) * POOL_BATCHES + max(1, round(POOL_BATCHES * last / self.pool_size))
+
+    def __getitem__(self, number: int) -> LanguageModelBatch:
+        """Batch `number` of the run; numbers go on through the epochs."""
+        epoch, place = divmod(number, len(self))
+        pool, slot = divmod(place, POOL_BATCHES)
+        return self.collate(self._cut(epoch, pool)[slot])
+
+    def _cut(self, epoch: int, pool: int) -> list[NDArray[np.int64]]:
+        """The sequence numbers of each batch of a pool, the batches in a shuffled order."""
+        key = epoch * self.pools + pool
+        if self._pool is None or self._pool[0] != key:
+            if self._order is None or self._order[0] != epoch:
+                self._order = (epoch, Permutation(len(self.sequences), self.seed, "sequences", epoch))
+            first = pool * self.pool_size
+            last = min(first + self.pool_size, len(self.sequences))
+            drawn = self._order[1].take(np.arange(first, last))
+            is_last = pool == self.pools - 1
+            n_batches = len(self) - (self.pools - 1) * POOL_BATCHES if is_last else POOL_BATCHES
+            batches = cut_by_work(drawn, self.sequences.lengths(drawn) + 2, n_batches)
+            order = Permutation(n_batches, self.seed, "batches", key).take(np.arange(n_batches))
+            self._pool = (key, [batches[i] for i in order])
+        return self._pool[1]
+
+    def collate(self, numbers: NDArray[np.int64]) -> LanguageModelBatch:
+        words = [self.sequences[int(i)] for i in numbers]
+        T = 2 + max((len(ids) for ids in words), default=0)
+        targets = np.zeros((len(words), T), dtype=np.int64)
+        characters = np.zeros((len(words), T, MAX_CHARACTERS), dtype=np.int64)
+        mask = np.zeros((len(words), T), dtype=bool)
+        for row, ids in enumerate(words):
+            n = len(ids)
+            known = np.where(ids < len(self.table), ids, UNKNOWN)
+            targets[row, : n + 2] = np.concatenate([[BEGIN], known, [END]])
+            mask[row, : n + 2] = True
+            characters[row, : n + 2] = self.table[targets[row, : n + 2]]
+            for place in np.flatnonzero(ids >= len(self.table)):
+                characters[row, 1 + place] = characters_of(self.shards.extra(int(ids[place])))
+        return LanguageModelBatch(torch.from_numpy(characters), torch.from_numpy(mask), torch.from_numpy(targets))
+
+
+def cut_by_work(drawn: NDArray[np.int64], lengths: NDArray[np.int64], n_batches: int) -> list[NDArray[np.int64]]:
+    """Sort by length and cut into `n_batches` groups of about equal total length."""
+    order = np.argsort(lengths, kind="stable")
+    drawn, ends = drawn[order], np.cumsum(lengths[order])
+    cuts = np.searchsorted(ends, np.arange(1, n_batches) * ends[-1] / n_batches)
+    # Every batch gets at least one sequence: with as many batches as sequences the cuts could coincide.
+    floor = np.arange(1, n_batches)
+    cuts = np.minimum(np.maximum.accumulate(np.maximum(cuts, floor) - floor) + floor, len(drawn) - n_batches + floor)
+    return np.split(drawn, cuts)

@@ -1,0 +1,190 @@
+"""BERT's two objectives from shards: masks drawn anew each time a sequence is seen, and pairs of real or random text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headstart.batches.batch import MaskedBatch
+from headstart.batches.order import Permutation, seed_of
+from headstart.batches.sequences import Ids, Windows
+from headstart.config import Section
+from headstart.errors import DataError
+from headstart.text.shards import Shards
+
+
+class MaskedConfig(Section):
+    """What BERT learns from: hidden words, and whether two texts follow each other."""
+
+    mask_rate: float = 0.15
+    """Share of the pieces that are predicted."""
+    whole_words: bool = False
+    """Choose whole words, so that a word's pieces are hidden together."""
+    nsp: bool = True
+    """Also learn to tell the next text from a random one of another document."""
+    length: int = 128
+    """Pieces in a sequence, [CLS] and [SEP] included."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceTable:
+    """What masking must know of the vocabulary."""
+
+    size: int
+    pad: int
+    cls: int
+    sep: int
+    mask: int
+    continues: NDArray[np.bool_]
+    """(V,) True where a piece continues a word (##)."""
+
+
+class MaskedBatches:
+    """Batch i of a corpus, for any i: a pure function of (seed, i)."""
+
+    def __init__(
+        self, shards: Shards, pieces: PieceTable, config: MaskedConfig, *, batch_sequences: int, seed: int
+    ) -> None:
+        if config.nsp and shards.n_documents < 2:
+            raise DataError(
+                f"Next-sentence prediction draws random texts from another document, but the text has "
+                f"{shards.n_documents} document. Separate documents by blank lines, pass --one-per-line if each line "
+                f"is one, or pass --no-nsp."
+            )
+        self.shards, self.pieces, self.config = shards, pieces, config
+        self.batch_sequences = batch_sequences
+        self.seed = seed
+        self.room = config.length - (3 if config.nsp else 2)
+        self.windows = Windows(shards, self.room)
+        self._order: tuple[int, Permutation] | None = None
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return -(-len(self.windows) // self.batch_sequences)
+
+    def __getitem__(self, number: int) -> MaskedBatch:
+        """Batch `number` of the run; numbers go on through the epochs."""
+        epoch, place = divmod(number, len(self))
+        if self._order is None or self._order[0] != epoch:
+            self._order = (epoch, Permutation(len(self.windows), self.seed, "windows", epoch))
+        first = place * self.batch_sequences
+        last = min(first + self.batch_sequences, len(self.windows))
+        rng = np.random.default_rng(seed_of(self.seed, "masks", number))
+        rows = [self._sequence(int(window), rng) for window in self._order[1].take(np.arange(first, last))]
+        return self._collate(rows, rng)
+
+    def _sequence(self, window: int, rng: np.random.Generator) -> Row:
+        place = self.windows.place(window)
+        ids, sentence_ends = self.shards.document(place.document)
+        # A window may read on past its cut into the next one: sequences stay full, and masks differ each time.
+        text = ids[place.start : place.start + self.room]
+        if not self.config.nsp:
+            return Row(text, None, True)
+        ends = sentence_ends - place.start
+        split = split_point(len(text), ends[(ends > 0) & (ends < len(text))], rng)
+        if split is not None and rng.random() < 0.5:
+            return Row(text[:split], text[split:], True)
+        first = text[: split or len(text)][: self.room - 1]
+        return Row(first, self._random_text(place.document, self.room - len(first), rng), False)
+
+    def _random_text(self, not_document: int, room: int, rng: np.random.Generator) -> Ids:
+        """Up to `room` units of another document, from the start of one of its sentences."""
+        other = int(rng.integers(self.shards.n_documents - 1))
+        ids, sentence_ends = self.shards.document(other + (other >= not_document))
+        sentence = int(rng.integers(len(sentence_ends)))
+        start = int(sentence_ends[sentence - 1]) if sentence else 0
+        return ids[start : start + room]
+
+    def _collate(self, rows: list[Row], rng: np.random.Generator) -> MaskedBatch:
+        pieces = self.pieces
+        T = max(row.length for row in rows)
+        ids = np.full((len(rows), T), pieces.pad, dtype=np.int64)
+        segments = np.zeros((len(rows), T), dtype=np.int64)
+        mask = np.zeros((len(rows), T), dtype=bool)
+        positions: list[NDArray[np.int64]] = []
+        gold: list[NDArray[np.int64]] = []
+        for number, row in enumerate(rows):
+            line, second_from = row.joined(pieces.cls, pieces.sep)
+            hidden = choose_positions(line, pieces, self.config.mask_rate, self.config.whole_words, rng)
+            positions.append(hidden + number * T)
+            gold.append(line[hidden])
+            line[hidden] = corrupt(line[hidden], pieces, rng)
+            ids[number, : len(line)] = line
+            segments[number, second_from : len(line)] = 1
+            mask[number, : len(line)] = True
+        is_next = torch.tensor([row.is_next for row in rows]) if self.config.nsp else None
+        return MaskedBatch(
+            torch.from_numpy(ids),
+            torch.from_numpy(mask),
+            torch.from_numpy(segments),
+            torch.from_numpy(np.concatenate(positions)),
+            torch.from_numpy(np.concatenate(gold)),
+            is_next,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sequence before its marks: text A, and text B where next-sentence prediction is on."""
+
+    first: Ids
+    second: Ids | None
+    is_next: bool
+
+    @property
+    def length(self) -> int:
+        return len(self.first) + 2 + (0 if self.second is None else len(self.second) + 1)
+
+    def joined(self, cls: int, sep: int) -> tuple[NDArray[np.int64], int]:
+        """[CLS] A [SEP] B [SEP], and where segment B begins."""
+        parts = [[cls], self.first, [sep]]
+        if self.second is not None:
+            parts += [self.second, [sep]]
+        return np.concatenate(parts).astype(np.int64), len(self.first) + 2
+
+
+def split_point(length: int, sentence_ends: NDArray[np.int64], rng: np.random.Generator) -> int | None:
+    """Where A ends and B begins: a random sentence end, a random place if there is none, None if nothing can be split."""
+    if len(sentence_ends):
+        return int(rng.choice(sentence_ends))
+    return int(rng.integers(1, length)) if length > 1 else None
+
+
+def choose_positions(
+    line: NDArray[np.int64], pieces: PieceTable, rate: float, whole_words: bool, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The positions to predict: `rate` of the pieces, at least one, never [CLS] or [SEP]; sorted."""
+    candidates = np.flatnonzero((line != pieces.cls) & (line != pieces.sep))
+    wanted = min(len(candidates), max(1, round(rate * len(candidates))))
+    if not whole_words:
+        return np.sort(rng.permutation(candidates)[:wanted])
+    starts = ~pieces.continues[line[candidates]]
+    starts[:1] = True
+    # A continuation after a mark belongs to no word of this sequence's side of the mark: it starts its own.
+    starts[1:] |= np.diff(candidates) > 1
+    word = np.cumsum(starts) - 1
+    return candidates[np.isin(word, words_that_fit(np.bincount(word), wanted, rng))]
+
+
+def words_that_fit(sizes: NDArray[np.int64], wanted: int, rng: np.random.Generator) -> list[int]:
+    """Random words of `wanted` pieces in all: one that would pass the number is left for a shorter one."""
+    order = rng.permutation(len(sizes)).tolist()
+    chosen: list[int] = []
+    room = wanted
+    for word in order:
+        if sizes[word] <= room:
+            chosen.append(word)
+            room -= int(sizes[word])
+        if not room:
+            break
+    return chosen or order[:1]
+
+
+def corrupt(gold: NDArray[np.int64], pieces: PieceTable, rng: np.random.Generator) -> NDArray[np.int64]:
+    """BERT's 80/10/10: [MASK], a random piece, or the piece itself."""
+    draw = rng.random(len(gold))
+    random_pieces = rng.integers(pieces.size, size=len(gold))
+    return np.where(draw < 0.8, pieces.mask, np.where(draw < 0.9, random_pieces, gold))

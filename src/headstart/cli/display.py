@@ -1,0 +1,167 @@
+"""A run as it is watched: a bar with rate and time left on a terminal, plain lines in a log, nothing when quiet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from headstart.card import duration, score
+from headstart.pretrain import Event
+from headstart.text.tokenise import Reading
+from headstart.training.events import Finished, Notice, Planned
+from headstart.training.loop import Step
+
+SECONDS_BETWEEN_LINES = 10.0
+MEASURED_STEPS = 5
+
+Show = Callable[[Event], None]
+
+
+@contextmanager
+def display(quiet: bool) -> Iterator[Show]:
+    if quiet:
+        yield lambda event: None
+        return
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if console.is_terminal:
+        with Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"), TimeElapsedColumn(),
+            console=console, transient=True,
+        ) as bars:  # fmt: skip
+            yield Bars(console, bars)
+    else:
+        yield Lines(console)
+
+
+class Lines:
+    """Plain lines: what matters at once, progress every ten seconds."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.unit = "tokens"
+        self.last = 0.0
+        self.best = float("inf")
+        self.first_step: int | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Notice):
+            self.say(event.text)
+        elif isinstance(event, Planned):
+            self.unit = event.unit
+            self.say(plan_text(event))
+        elif isinstance(event, Finished):
+            self.say(finished_text(event))
+        elif isinstance(event, Step):
+            self.step(event)
+        else:
+            self.reading(event)
+
+    def say(self, text: str) -> None:
+        self.console.print(text, markup=False)
+
+    def step(self, step: Step) -> None:
+        if self.first_step is None:
+            self.first_step = step.number
+        if step.number == self.first_step + MEASURED_STEPS - 1:
+            self.say(
+                f"Measured over {MEASURED_STEPS} steps: {step.units_per_second:,.0f} {self.unit}/s, "
+                f"about {duration(step.seconds_left)} left."
+            )
+        if step.evaluation is not None:
+            self.best = min(self.best, step.evaluation["perplexity"])
+            self.say(f"step {step.number:,}: held out {scores_text(step.evaluation)}; best so far {self.best:,.2f}")
+        self.progress(step)
+
+    def progress(self, step: Step) -> None:
+        if self.due():
+            self.say(f"step {step.number:,} ({100 * step.progress:.0f} %): {figures(step, self.unit)}")
+
+    def reading(self, reading: Reading) -> None:
+        if self.due():
+            self.say(f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %")
+
+    def due(self) -> bool:
+        now = time.monotonic()
+        if now - self.last < SECONDS_BETWEEN_LINES:
+            return False
+        self.last = now
+        return True
+
+
+class Bars(Lines):
+    """The same lines above one moving bar per stage."""
+
+    def __init__(self, console: Console, bars: Progress) -> None:
+        super().__init__(console)
+        self.bars = bars
+        self.stage = ""
+        self.task: TaskID | None = None
+        self.began = 0.0
+
+    def progress(self, step: Step) -> None:
+        self.move("training", step.progress, figures(step, self.unit))
+
+    def reading(self, reading: Reading) -> None:
+        share = reading.done / max(1, reading.total)
+        if self.stage != reading.stage:
+            self.began = time.monotonic()
+        took = time.monotonic() - self.began
+        left = took * (1 - share) / share if share > 0 else 0.0
+        rate = reading.done / took / 1e6 if took > 0 else 0.0
+        self.move(reading.stage, share, f"{rate:.1f} MB/s, {duration(left)} left")
+
+    def move(self, stage: str, share: float, figures: str) -> None:
+        if self.task is None or self.stage != stage:
+            if self.task is not None:
+                self.bars.remove_task(self.task)
+            self.task = self.bars.add_task(stage, total=1.0, figures="")
+            self.stage = stage
+        self.bars.update(self.task, completed=share, figures=figures)
+
+
+def figures(step: Step, unit: str) -> str:
+    return (
+        f"loss {step.result.loss:.3f}, {step.units_per_second:,.0f} {unit}/s, {duration(step.seconds_left)} left"
+    )
+
+
+def scores_text(scores: dict[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {score(name, value)}" for name, value in scores.items() if name != "units")
+
+
+def plan_text(plan: Planned) -> str:
+    name = f"{plan.kind} {plan.size}" if plan.size else plan.kind
+    if plan.steps is None:
+        length = f"{duration(plan.budget or 0)} in all"
+    else:
+        length = f"{plan.steps:,} steps ({plan.steps / plan.steps_per_epoch:,.1f} passes over the text)"
+    lines = [
+        f"{name}: {plan.parameters:,} parameters, vocabulary {plan.vocabulary:,}; {length}"
+        + (f", from step {plan.resumed_at:,}" if plan.resumed_at else ""),
+        f"text: {plan.documents:,} documents, {plan.units:,} units; held out {plan.valid_units:,} units",
+        f"needs about {size_text(plan.memory_bytes)} of memory and {size_text(plan.disk_bytes)} of disk; "
+        f"{plan.device}, {plan.threads} threads; writing {plan.out}",
+    ]
+    if plan.first_scores:
+        lines.append(f"before training: held out {scores_text(plan.first_scores)}")
+    return "\n".join(lines)
+
+
+def finished_text(finished: Finished) -> str:
+    what = f"held out {scores_text(finished.scores)}" if finished.scores else "nothing was held out"
+    return (
+        f"Done in {duration(finished.elapsed)}, {finished.steps:,} steps: {what}.\n"
+        f"{finished.out}: weights of step {finished.kept_step:,}; see {finished.out / 'CARD.md'}"
+    )
+
+
+def size_text(n_bytes: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} GB"

@@ -1,0 +1,32 @@
+"""The command line: parse, call one public function, show, exit code. Nothing here imports torch."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from headstart.cli import neighbours, pretrain
+from headstart.errors import HeadstartError
+
+app = typer.Typer(
+    name="headstart",
+    help="Pretrain word vectors, ELMo or BERT on your own text, and carry what they learned to your labels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(pretrain.app, name="pretrain")
+app.command("neighbours")(neighbours.neighbours)
+
+
+def run() -> None:
+    """What a user caused is one sentence and exit code 2; anything else is our bug and keeps its traceback."""
+    try:
+        app()
+    except HeadstartError as error:
+        print(f"headstart: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output is gone (as with `| head`); there is nobody to tell
+        sys.exit(1)

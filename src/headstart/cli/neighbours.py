@@ -1,0 +1,53 @@
+"""`headstart neighbours RUN WORD`: who lies near a word, in the vocabulary or in real sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MOST_SENTENCES = 2_000
+
+
+def neighbours(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a pretrained run.")],
+    word: Annotated[str, typer.Argument(metavar="WORD")],
+    sentence: Annotated[
+        str | None, typer.Option("--in", metavar="SENTENCE", help="The sentence that WORD stands in.")
+    ] = None,
+    text: Annotated[
+        list[str] | None, typer.Option("--among", metavar="TEXT", help="Text whose sentences are searched.")
+    ] = None,
+    most: Annotated[int, typer.Option("--most", help="How many to show.")] = 8,
+) -> None:
+    """The words nearest to WORD: of the vocabulary (word vectors), or in other sentences (ELMo, BERT)."""
+    from headstart.errors import ConfigError
+    from headstart.inspection.neighbours import neighbours_in_context, word_neighbours
+    from headstart.pretrained import load
+
+    pretrained = load(run)
+    if pretrained.kind == "static":
+        for found in word_neighbours(pretrained, word, most):
+            typer.echo(f"{found.cosine:6.3f}  {found.word}")
+        return
+    if sentence is None or not text:
+        raise ConfigError(
+            f"{run}: a word's vector in {pretrained.kind} depends on its sentence: "
+            f"give --in SENTENCE with '{word}' in it, and --among TEXT to search."
+        )
+    for found in neighbours_in_context(pretrained, sentence, word, first_sentences(text), most):
+        typer.echo(f"{found.cosine:6.3f}  {found.word}:  {found.sentence}")
+
+
+def first_sentences(sources: list[str]) -> list[str]:
+    """The first sentences of a text, one by one."""
+    from headstart.text.documents import TextConfig, discover, read_blocks
+    from headstart.text.sentences import sentence_spans
+
+    found: list[str] = []
+    for block in read_blocks(discover(sources), TextConfig()):
+        found += [block.text[start:end] for start, end in sentence_spans(block.text, False)]
+        if len(found) >= MOST_SENTENCES:
+            break
+    return [" ".join(sentence.split()) for sentence in found[:MOST_SENTENCES] if len(sentence) < 400]

@@ -1,0 +1,158 @@
+"""BERT's encoder (Devlin et al. 2019): one transformer that sees both sides of every piece at every layer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from headstart.config import Section
+from headstart.encoders.dropout import Dropout
+from headstart.encoders.representations import Representations
+from headstart.errors import DataError
+
+INITIAL_DEVIATION = 0.02
+
+
+class BertConfig(Section):
+    """The shape of a BERT."""
+
+    layers: int = Field(ge=1)
+    """Transformer blocks."""
+
+    width: int = Field(ge=1)
+    """Width of every representation."""
+
+    heads: int = Field(ge=1)
+    """Attention heads per block."""
+
+    inner: int = Field(ge=1)
+    """Width inside a block's feed-forward network."""
+
+    positions: int = Field(default=512, ge=1)
+    """Longest sequence, in pieces."""
+
+    segments: int = Field(default=2, ge=1)
+    """Segment embeddings."""
+
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Share of embeddings and block outputs dropped in training."""
+
+    attention_dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Share of attention weights dropped in training."""
+
+    norm_eps: float = Field(default=1e-12, gt=0)
+    """Added to the variance in every LayerNorm."""
+
+    @model_validator(mode="after")
+    def heads_share_the_width(self) -> BertConfig:
+        if self.width % self.heads:
+            raise ValueError(f"encoder.width must divide evenly by encoder.heads; got {self.width} / {self.heads}")
+        return self
+
+
+BERT_SIZES: dict[str, dict[str, Any]] = {
+    "tiny": {"layers": 2, "width": 128, "heads": 2, "inner": 512},
+    "mini": {"layers": 4, "width": 256, "heads": 4, "inner": 1024},
+    "small": {"layers": 4, "width": 512, "heads": 8, "inner": 2048},
+    "medium": {"layers": 8, "width": 512, "heads": 8, "inner": 2048},
+    "base": {"layers": 12, "width": 768, "heads": 12, "inner": 3072},
+    "large": {"layers": 24, "width": 1024, "heads": 16, "inner": 4096},
+}
+
+
+class Bert(nn.Module):
+    """Embeddings, then `layers` blocks. R_0 is the embedding layer, R_k the output of block k."""
+
+    def __init__(self, config: BertConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary_size = vocabulary_size
+        self.words = nn.Embedding(vocabulary_size, config.width)
+        self.positions = nn.Embedding(config.positions, config.width)
+        self.segments = nn.Embedding(config.segments, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_eps)
+        self.dropout = Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.pooler = nn.Linear(config.width, config.width)
+        self.apply(initialise)
+
+    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
+        """ids, mask, segments: (B, T) -> layers (K, B, T, D), K = blocks + 1."""
+        return Representations(torch.stack(self.hidden_states(ids, mask, segments)), mask)
+
+    def hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> list[Tensor]:
+        """R_0 .. R_L, each (B, T, D), without the copy that stacking them makes."""
+        x = self.embed(ids, segments)
+        # Attention runs a quicker kernel when there is nothing to hide.
+        visible = None if bool(mask.all()) else mask[:, None, None, :]
+        states = [x]
+        for block in self.blocks:
+            x = block(x, visible)
+            states.append(x)
+        return states
+
+    def embed(self, ids: Tensor, segments: Tensor | None) -> Tensor:
+        T = ids.shape[1]
+        if self.config.positions < T:
+            raise DataError(
+                f"A sequence of {T} pieces does not fit this BERT, which has {self.config.positions} positions. "
+                "Cut the text shorter, or pretrain with a larger encoder.positions."
+            )
+        segment = self.segments.weight[0] if segments is None else self.segments(segments)
+        embedded: Tensor = self.dropout(self.norm(self.words(ids) + self.positions.weight[:T] + segment))
+        return embedded
+
+    def pooled(self, top: Tensor) -> Tensor:
+        """The sequence's vector, from its first piece. top: (B, T, D) -> (B, D)."""
+        return torch.tanh(self.pooler(top[:, 0]))
+
+
+class Block(nn.Module):
+    """x = LayerNorm(x + attention(x)); x = LayerNorm(x + feed_forward(x))."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.query_key_value = nn.Linear(config.width, 3 * config.width)
+        self.attention_out = nn.Linear(config.width, config.width)
+        self.attention_norm = nn.LayerNorm(config.width, eps=config.norm_eps)
+        self.inner = nn.Linear(config.width, config.inner)
+        self.outer = nn.Linear(config.inner, config.width)
+        self.norm = nn.LayerNorm(config.width, eps=config.norm_eps)
+        self.dropout = Dropout(config.dropout)
+        self.attention_dropout = Dropout(config.attention_dropout)
+
+    def forward(self, x: Tensor, visible: Tensor | None) -> Tensor:
+        x = self.attention_norm(x + self.dropout(self.attention_out(self.attend(x, visible))))
+        x = self.norm(x + self.dropout(self.outer(F.gelu(self.inner(x)))))
+        return x
+
+    def attend(self, x: Tensor, visible: Tensor | None) -> Tensor:
+        """x: (B, T, D); visible: (B, 1, 1, T), True at pieces that may be looked at, or None for all."""
+        B, T, D = x.shape
+        split = self.query_key_value(x).view(B, T, 3, self.heads, D // self.heads)
+        q, k, v = split.permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, D / heads)
+        if self.training and self.attention_dropout.threshold:
+            # The fused kernel cannot drop attention weights on a CPU.
+            scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+            if visible is not None:
+                scores = scores.masked_fill(~visible, -torch.inf)
+            attended = self.attention_dropout(scores.softmax(dim=-1)) @ v
+        else:
+            attended = F.scaled_dot_product_attention(q, k, v, attn_mask=visible)
+        joined: Tensor = attended.transpose(1, 2).reshape(B, T, D)
+        return joined
+
+
+def initialise(module: nn.Module) -> None:
+    """As published: weights normal with deviation 0.02, cut at two deviations; biases zero; LayerNorm the identity."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        cut = 2 * INITIAL_DEVIATION
+        nn.init.trunc_normal_(module.weight, std=INITIAL_DEVIATION, a=-cut, b=cut)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)

@@ -1,0 +1,145 @@
+"""ELMo's character network: a word's vector from its spelling alone (Kim et al. 2016).
+
+Letters: U distinct words, C characters per word, E width of a character, F filters in all, P projection.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+N_CHARACTERS = 262
+BATCH_PADDING = 0
+WORD_PADDING = 261
+CARRYING_BIAS = -2.0
+HASH_BASE = 0x5851F42D4C957F2D
+
+
+class CharacterNetwork(nn.Module):
+    """Character embeddings, filters of several widths, their greatest value over the word, highways, a projection.
+
+    Initial values are the original code's: characters uniform in [-1, 1], filters in [-0.05, 0.05], dense layers normal
+    with variance 1 / inputs, and gates that start closed so that the highways carry their input on.
+    """
+
+    def __init__(self, filters: list[list[int]], char_width: int, highway: int, projection: int) -> None:
+        super().__init__()
+        self.widest = max(width for width, _ in filters)
+        n_filters = sum(count for _, count in filters)
+        self.characters = nn.Parameter(torch.empty(N_CHARACTERS, char_width).uniform_(-1, 1))
+        self.filters = nn.ParameterList(
+            torch.empty(width, char_width, count).uniform_(-0.05, 0.05) for width, count in filters
+        )
+        self.filter_bias = nn.Parameter(torch.zeros(n_filters))
+        self.highways = nn.ModuleList(Highway(n_filters) for _ in range(highway))
+        self.projection = nn.Linear(n_filters, projection)
+        nn.init.normal_(self.projection.weight, std=1 / math.sqrt(n_filters))
+        nn.init.zeros_(self.projection.bias)
+        with torch.no_grad():
+            self.characters[BATCH_PADDING] = 0
+
+    def forward(self, characters: Tensor) -> Tensor:
+        """characters: (B, T, C) -> (B, T, P), running each distinct word once."""
+        distinct, inverse = distinct_rows(characters.flatten(0, -2))
+        vectors = self.words(distinct)
+        return vectors.index_select(0, inverse).view(*characters.shape[:-1], -1)
+
+    def words(self, characters: Tensor) -> Tensor:
+        """characters: (U, C) -> (U, P)."""
+        characters = trim(characters, self.widest).long()
+        maxima = [greatest_over_word(characters, self.characters, weight) for weight in self.filters]
+        x = F.relu(torch.cat(maxima, dim=1) + self.filter_bias)
+        for highway in self.highways:
+            x = highway(x)
+        projected: Tensor = self.projection(x)
+        return projected
+
+
+class Highway(nn.Module):
+    """y = gate * relu(transform x) + (1 - gate) * x (Srivastava et al. 2015)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.transform_and_gate = nn.Linear(width, 2 * width)  # one product for both
+        nn.init.normal_(self.transform_and_gate.weight, std=1 / math.sqrt(width))
+        with torch.no_grad():
+            self.transform_and_gate.bias[:width] = 0
+            self.transform_and_gate.bias[width:] = CARRYING_BIAS
+
+    def forward(self, x: Tensor) -> Tensor:
+        transform, gate = self.transform_and_gate(x).chunk(2, dim=-1)
+        return torch.lerp(x, F.relu(transform), torch.sigmoid(gate))
+
+
+def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct rows of (N, C) ids, (U, C), and for each of the N rows its place among them.
+
+    Rows are told apart by a 64-bit hash and then compared, so that a collision only costs the slower, exact way.
+    """
+    rows = rows.long()
+    powers = torch.full((rows.shape[1],), HASH_BASE, device=rows.device).cumprod(0)  # modulo 2^64
+    hashes, inverse = torch.unique((rows * powers).sum(dim=1), return_inverse=True)
+    example = torch.empty_like(hashes).scatter_(0, inverse, torch.arange(len(rows), device=rows.device))
+    distinct = rows.index_select(0, example)
+    if torch.equal(distinct.index_select(0, inverse), rows):
+        return distinct, inverse
+    exact: tuple[Tensor, Tensor] = torch.unique(rows, dim=0, return_inverse=True)
+    return exact
+
+
+def trim(characters: Tensor, widest: int) -> Tensor:
+    """Cut what cannot change the greatest value: the word padding beyond one window of nothing but padding."""
+    real = (characters != WORD_PADDING) & (characters != BATCH_PADDING)
+    position = torch.arange(1, characters.shape[1] + 1, device=characters.device)
+    longest = int((real * position).max()) if characters.numel() else 0
+    return characters[:, : longest + widest]
+
+
+def greatest_over_word(ids: Tensor, characters: Tensor, weight: Tensor) -> Tensor:
+    """max over positions p of sum_j characters[ids[p + j]] @ weight[j]: (U, C), (262, E), (width, E, n) -> (U, n)."""
+    greatest: Tensor = _GreatestOverWord.apply(ids, characters, weight)  # type: ignore[no-untyped-call]
+    return greatest
+
+
+class _GreatestOverWord(torch.autograd.Function):
+    """Of 262 characters, characters @ weight[j] is a small table: a window is a sum of looked-up rows, not a product.
+
+    A value's gradient flows to one window only, so it is collected per offset and character, in that table's shape.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, ids: Tensor, characters: Tensor, weight: Tensor) -> Tensor:
+        width = len(weight)
+        table = (characters @ weight).flatten(0, 1)  # (width * 262, n)
+        offsets = torch.arange(width, device=ids.device) * N_CHARACTERS
+        windows = ids.unfold(1, width, 1).transpose(0, 1) + offsets  # (positions, U, width)
+        greatest = F.embedding_bag(windows[0], table, mode="sum")
+        needs_gradient = any(ctx.needs_input_grad)
+        # Positions are kept as floats: torch compares and multiplies those an order faster than it fills by a mask.
+        where, improved = torch.zeros_like(greatest), torch.empty_like(greatest)
+        for position in range(1, len(windows)):
+            values = F.embedding_bag(windows[position], table, mode="sum")
+            if needs_gradient:
+                torch.gt(values, greatest, out=improved)
+                torch.maximum(where, improved.mul_(position), out=where)
+            torch.maximum(greatest, values, out=greatest)
+        ctx.save_for_backward(ids, characters, weight, where)
+        return greatest
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+        ids, characters, weight, where = ctx.saved_tensors
+        where = where.long()
+        grad_table = grad.new_zeros(len(weight), N_CHARACTERS, grad.shape[1])
+        for offset, grad_rows in enumerate(grad_table):
+            grad_rows.scatter_add_(0, ids.gather(1, where + offset), grad)
+        grad_characters = torch.einsum("wcn,wen->ce", grad_table, weight)
+        grad_characters[BATCH_PADDING] = 0
+        grad_weight = characters.t() @ grad_table
+        return None, grad_characters, grad_weight

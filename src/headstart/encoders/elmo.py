@@ -1,0 +1,123 @@
+"""ELMo's encoder (Peters et al. 2018): characters -> word vectors -> two LSTM language models, one per direction."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from headstart.config import Section
+from headstart.encoders.character_network import CharacterNetwork
+from headstart.encoders.dropout import Dropout
+from headstart.encoders.lstm import LstmLayer
+from headstart.encoders.packing import Packing
+from headstart.encoders.representations import Representations
+
+PUBLISHED_FILTERS = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
+CHARACTERS_PER_WORD = 50
+
+
+class ElmoConfig(Section):
+    """The shape of an ELMo."""
+
+    cell: int = Field(ge=1)
+    """LSTM cells per direction and layer."""
+
+    projection: int = Field(ge=1)
+    """Width of one direction's output, and of a word's vector."""
+
+    layers: int = Field(default=2, ge=1)
+    """LSTM layers."""
+
+    directions: Literal["both", "forward"] = "both"
+    """Read the sentence both ways, or forward only."""
+
+    filters: list[list[int]] = PUBLISHED_FILTERS
+    """Character filters, as [width, how many] pairs."""
+
+    char_width: int = Field(default=16, ge=1)
+    """Width of a character's embedding."""
+
+    highway: int = Field(default=2, ge=0)
+    """Highway layers over the character filters."""
+
+    cell_clip: float | None = Field(default=3.0, gt=0)
+    """Bound on the LSTM's cells."""
+
+    projection_clip: float | None = Field(default=3.0, gt=0)
+    """Bound on the LSTM's outputs."""
+
+    dropout: float = Field(default=0.1, ge=0, lt=1)
+    """Share of every LSTM layer's input, and of the softmax's, dropped in training."""
+
+    residual: bool = True
+    """Add a layer's input to its output, from the second layer on."""
+
+    @model_validator(mode="after")
+    def filters_are_pairs(self) -> ElmoConfig:
+        pairs = all(len(pair) == 2 and 1 <= pair[0] <= CHARACTERS_PER_WORD and pair[1] >= 1 for pair in self.filters)
+        if not self.filters or not pairs:
+            raise ValueError(
+                f"encoder.filters must be [width, how many] pairs with widths of 1 to {CHARACTERS_PER_WORD}, "
+                f"such as [[1, 32], [2, 64]]; got {self.filters}"
+            )
+        return self
+
+
+ELMO_SIZES: dict[str, dict[str, Any]] = {
+    "tiny": {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1},
+    "mini": {
+        "cell": 512,
+        "projection": 128,
+        "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 128], [6, 128]],
+        "highway": 1,
+    },
+    "small": {"cell": 1024, "projection": 128, "filters": PUBLISHED_FILTERS, "highway": 1},
+    "original": {"cell": 4096, "projection": 512, "filters": PUBLISHED_FILTERS, "highway": 2},
+}
+
+
+class Elmo(nn.Module):
+    """R_0 is the word's vector from its characters, R_k the output of LSTM layer k, directions side by side.
+
+    A sequence starts and ends with its sentence marks, which the caller adds. Its state is zero before it, so that a
+    sentence's vectors depend on that sentence alone.
+    """
+
+    def __init__(self, config: ElmoConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.directions = 2 if config.directions == "both" else 1
+        self.characters = CharacterNetwork(config.filters, config.char_width, config.highway, config.projection)
+        self.layers = nn.ModuleList(
+            LstmLayer(
+                config.projection,
+                config.cell,
+                config.projection,
+                self.directions,
+                config.cell_clip,
+                config.projection_clip,
+            )
+            for _ in range(config.layers)
+        )
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
+        """ids: (B, T, C) characters; mask: (B, T) -> layers (K, B, T, D), K = LSTM layers + 1, zero at padding."""
+        return Representations(torch.stack(self.hidden_states(ids, mask)), mask)
+
+    def hidden_states(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
+        """R_0 .. R_L, each (B, T, D). The word's vector is repeated once per direction, so all have one width."""
+        words = self.characters(ids) * mask[..., None]
+        packing = Packing.of(mask, self.directions)
+        x = packing.pack(words)
+        states = [words.repeat(1, 1, self.directions)]
+        for depth, layer in enumerate(self.layers):
+            # As the original: a layer's input is dropped before it meets both the cell and the residual.
+            x = self.dropout(x)
+            y = layer(x, packing.sizes)
+            x = x + y if depth and self.config.residual else y
+            states.append(packing.unpack(x))
+        return states

@@ -1,0 +1,33 @@
+"""One vector per word, whatever its context (word2vec, GloVe)."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor, nn
+
+from headstart.config import Section
+from headstart.encoders.representations import Representations
+
+
+class StaticConfig(Section):
+    """Word vectors."""
+
+    dim: int = Field(default=100, ge=1)
+    """Width of a word's vector."""
+
+
+class Static(nn.Module):
+    """A table of word vectors: R_0 only."""
+
+    def __init__(self, config: StaticConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        # word2vec's own start: uniform, with a width-free expected norm.
+        self.vectors = nn.Parameter(torch.empty(vocabulary_size, config.dim).uniform_(-0.5, 0.5) / config.dim)
+
+    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
+        """ids, mask: (B, T) -> layers (1, B, T, D), zero at padding."""
+        vectors = F.embedding(ids, self.vectors).masked_fill(~mask[..., None], 0.0)
+        return Representations(vectors[None], mask)

@@ -1,0 +1,147 @@
+"""The output softmax over a vocabulary: exact in pieces, or over a sample of words while training.
+
+Letters: N outputs, D width, V vocabulary, S sampled words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from headstart.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxLoss:
+    """total: summed negative log likelihood in nats, with its gradient; correct: how often the best word is the target."""
+
+    total: Tensor
+    correct: int
+
+
+def softmax_loss(h: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int = 512) -> SoftmaxLoss:
+    """cross_entropy(h @ weight.T + bias, targets, reduction="sum") that holds `chunk` rows of logits at a time.
+
+    h: (N, D); weight: (V, D); bias: (V,) or None; targets: (N,).
+    """
+    if bias is None:
+        bias = weight.new_zeros(len(weight))
+    total, correct = _ChunkedSoftmaxLoss.apply(h, weight, bias, targets, chunk)  # type: ignore[no-untyped-call]
+    return SoftmaxLoss(total, int(correct))
+
+
+class _ChunkedSoftmaxLoss(torch.autograd.Function):
+    """The gradient of the sum is ready as soon as the logits are, so it is made there and only scaled in `backward`."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, chunk: int
+    ) -> tuple[Tensor, Tensor]:
+        needs_h, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+        grad_h = torch.empty_like(h) if needs_h else None
+        grad_weight = torch.zeros_like(weight) if needs_weight else None
+        grad_bias = torch.zeros_like(bias) if needs_bias else None
+        total = h.new_zeros(())
+        correct = torch.zeros((), dtype=torch.int64, device=h.device)
+        logits_buffer = h.new_empty(min(chunk, len(h)), len(weight))
+        for start in range(0, len(h), chunk):
+            rows, gold = h[start : start + chunk], targets[start : start + chunk, None]
+            logits = torch.addmm(bias, rows, weight.t(), out=logits_buffer[: len(rows)])
+            gold_logits = logits.gather(1, gold)
+            best, best_word = logits.max(dim=1, keepdim=True)
+            correct += (best_word == gold).sum()
+            exponentials = logits.sub_(best).exp_()
+            normaliser = exponentials.sum(dim=1, keepdim=True)
+            total += (normaliser.log() + best - gold_logits).sum()
+            if not (needs_h or needs_weight or needs_bias):
+                continue
+            # d/d logits = softmax - one_hot(gold)
+            slope = exponentials.div_(normaliser)
+            slope.scatter_add_(1, gold, slope.new_full((), -1.0).expand_as(gold))
+            if grad_h is not None:
+                torch.mm(slope, weight, out=grad_h[start : start + chunk])
+            if grad_weight is not None:
+                grad_weight.addmm_(slope.t(), rows)
+            if grad_bias is not None:
+                grad_bias += slope.sum(dim=0)
+        ctx.gradients = (grad_h, grad_weight, grad_bias)
+        ctx.mark_non_differentiable(correct)
+        return total, correct
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        # Scaled in copies: `backward` may be called twice on a retained graph.
+        scaled = tuple(None if g is None else g * grad_total for g in ctx.gradients)
+        return (*scaled, None, None)
+
+
+class LogUniform:
+    """Draws words in proportion to log((k + 2) / (k + 1)), close to word frequency when ids are sorted by frequency."""
+
+    def __init__(self, vocabulary_size: int) -> None:
+        self.vocabulary_size = vocabulary_size
+
+    def probability(self, ids: Tensor) -> Tensor:
+        return torch.log1p(1 / (ids.double() + 1)) / math.log(self.vocabulary_size + 1)
+
+    def sample(self, n: int, generator: torch.Generator | None) -> tuple[Tensor, int]:
+        """n distinct words, in the order first drawn, and how many draws with replacement that took."""
+        if n >= self.vocabulary_size:
+            raise ConfigError(
+                f"The sampled softmax needs fewer samples than words; got {n} samples of {self.vocabulary_size} words. "
+                "Use the full softmax."
+            )
+        drawn = torch.empty(0, dtype=torch.int64)
+        while True:
+            draws = torch.rand(max(2 * n, 64), generator=generator, dtype=torch.float64)
+            # The inverse of the distribution function log(k + 1) / log(V + 1).
+            words = (draws * math.log(self.vocabulary_size + 1)).exp().long() - 1
+            drawn = torch.cat([drawn, words.clamp_(0, self.vocabulary_size - 1)])
+            first = first_occurrences(drawn)
+            if len(first) >= n:
+                return drawn[first[:n]], int(first[n - 1]) + 1
+
+    def expected_count(self, ids: Tensor, tries: int) -> Tensor:
+        """How often a word is among the distinct words of so many draws, on average: 1 - (1 - p)^tries."""
+        return -torch.expm1(tries * torch.log1p(-self.probability(ids)))
+
+
+def first_occurrences(values: Tensor) -> Tensor:
+    """The sorted positions at which a value appears for the first time."""
+    _, inverse = torch.unique(values, return_inverse=True)
+    position = torch.arange(len(values))
+    first = torch.full((int(inverse.max()) + 1,), len(values)).scatter_reduce_(0, inverse, position, "amin")
+    return first.sort().values
+
+
+def sampled_softmax_loss(
+    h: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    sampler: LogUniform,
+    samples: int,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """Summed loss of telling each target from one shared sample of words (Jean et al. 2015). h: (N, D); targets: (N,).
+
+    Logits are lowered by the log of each word's expected count, so that the loss estimates the full softmax; a sampled
+    word that is the row's own target is left out. Only the rows of `weight` in play are read, and get a gradient.
+    """
+    device = h.device
+    negatives, tries = sampler.sample(samples, generator)
+    log_expected = sampler.expected_count(negatives, tries).log().to(h)
+    log_expected_gold = sampler.expected_count(targets.cpu(), tries).log().to(h)
+    negatives = negatives.to(device)
+    gold_logits = (h * F.embedding(targets, weight)).sum(dim=1) + bias[targets] - log_expected_gold
+    negative_bias = bias.index_select(0, negatives) - log_expected
+    logits = torch.addmm(negative_bias, h, weight.index_select(0, negatives).t())
+    logits = logits.masked_fill(targets[:, None] == negatives, -torch.inf)
+    return (torch.cat([gold_logits[:, None], logits], dim=1).logsumexp(dim=1) - gold_logits).sum()

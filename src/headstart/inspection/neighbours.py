@@ -1,0 +1,61 @@
+"""Who lies near a word: among all words for static vectors, among the words of real sentences for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import DataError
+from headstart.pretrained import Pretrained
+from headstart.text.tokenizer import WordTokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A word near the query: its cosine and, for encoders that see context, the sentence it stands in."""
+
+    word: str
+    cosine: float
+    sentence: str | None
+
+
+def word_neighbours(pretrained: Pretrained, word: str, most: int = 8) -> list[Neighbour]:
+    """The words of the vocabulary whose vectors point the way `word`'s does."""
+    tokenizer = pretrained.tokenizer
+    if not isinstance(tokenizer, WordTokenizer):
+        raise DataError(f"A {pretrained.kind} has no vector for a word alone; give a sentence with the word in it.")
+    words = tokenizer.vocabulary.words
+    row = tokenizer.vocabulary.index.get(word.lower() if tokenizer.lowercase else word)
+    if row is None:
+        raise DataError(f"'{word}' is not in the vocabulary of {len(words):,} words; the text has it too rarely.")
+    vectors = next(pretrained.encoder.parameters()).detach().numpy()
+    cosines = unit(vectors) @ unit(vectors[row])
+    cosines[[row, 0, 1, 2]] = -np.inf  # itself and the marks
+    return [Neighbour(words[i], float(cosines[i]), None) for i in np.argsort(-cosines)[:most]]
+
+
+def neighbours_in_context(
+    pretrained: Pretrained, sentence: str, word: str, sentences: Sequence[str], most: int = 4
+) -> list[Neighbour]:
+    """The words in `sentences` whose top-layer vectors lie nearest to that of `word` in `sentence`."""
+    words = pretrained.words(sentence)
+    places = [i for i, other in enumerate(words) if other.lower() == word.lower()]
+    if not places:
+        raise DataError(f"'{word}' is not a word of the sentence '{sentence}'.")
+    query = unit(pretrained.represent([sentence])[0][-1, places[0]])
+    found: list[Neighbour] = []
+    for other, vectors in zip(sentences, pretrained.represent(sentences), strict=True):
+        if not vectors.shape[1]:
+            continue
+        cosines = unit(vectors[-1]) @ query
+        nearest = int(cosines.argmax())
+        found.append(Neighbour(pretrained.words(other)[nearest], float(cosines[nearest]), other))
+    return sorted(found, key=lambda neighbour: -neighbour.cosine)[:most]
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(norms, np.finfo(np.float32).tiny)

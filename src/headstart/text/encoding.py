@@ -1,0 +1,41 @@
+"""What a tokenizer gives back: the units of one text, or the flat ids of many sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Units of one text: unit i is units[i], covers text[spans[i, 0]:spans[i, 1]] and belongs to word words[i]."""
+
+    text: str
+    units: list[str]
+    ids: NDArray[np.int32]  # (n,)
+    spans: NDArray[np.int32]  # (n, 2), in characters of the text as it was given
+    words: NDArray[np.int32]  # (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceIds:
+    """Sentences as flat ids. ids[i] >= vocabulary size means the word extras[ids[i] - vocabulary size]."""
+
+    ids: NDArray[np.int32]  # (units,)
+    lengths: NDArray[np.int32]  # (sentences,), summing to len(ids)
+    extras: list[str]  # no word twice
+
+    def cut(self, most: int) -> SentenceIds:
+        """Sentences longer than `most` units become several of at most that many."""
+        pieces = self.pieces(most)
+        lengths = np.full(int(pieces.sum()), most, dtype=np.int32)
+        last = np.cumsum(pieces) - 1
+        whole = pieces > 0
+        lengths[last[whole]] = (self.lengths - (pieces - 1) * most)[whole]
+        return SentenceIds(self.ids, lengths, self.extras)
+
+    def pieces(self, most: int) -> NDArray[np.int32]:
+        """How many pieces each sentence is cut into."""
+        return (-(-self.lengths // most)).astype(np.int32)

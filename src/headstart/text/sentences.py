@@ -1,0 +1,97 @@
+"""Where sentences begin and end, by rules that hold in most languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Part of every cache key: to be raised when the rules give other sentences for any text.
+RULE = 1
+
+CLOSING = "'\"’”»)\\]}」』）】》〉*"
+STOPS = ".!?…"
+# Stops that are nothing else, so that no white space has to follow: Chinese, Japanese, Indic, Arabic, Armenian, ...
+SURE_STOPS = "。！？｡।॥؟۔։።။។"
+STOP = re.compile(
+    rf"[{STOPS}{SURE_STOPS}]"
+    rf"(?:(?<![{SURE_STOPS}])[{STOPS}]*[{CLOSING}]*(?:\s+(?:''|[”)\]])(?=\s))*(?P<space>\s+)"
+    rf"|(?<=[{SURE_STOPS}])[{STOPS}{SURE_STOPS}]*[{CLOSING}]*(?P<gap>\s*))"
+)
+BLANK_LINE = re.compile(r"\n\s*\n")
+LINE = re.compile(r"\n")
+LONGEST_ABBREVIATION = 12
+LETTERS_WITH_POINTS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+
+ABBREVIATIONS = frozenset(
+    "mr mrs ms mx dr prof st rev fr hon gen col maj capt cmdr lt sgt sen rep gov pres supt messrs mme mlle "
+    "jr sr esq vs etc cf al ibid viz approx dept univ assn bros inc ltd co corp mt ft ave blvd rd "
+    "sra srta ud uds bzw ca usw evtl ggf hr zb".split()
+)
+# These end no sentence before a number ("No. 5", "p. 12", "Jan. 3"); otherwise they are words like any other.
+NUMBERED = frozenset(
+    "no nos nr vol vols fig figs eq eqs art ch chap sec sect pp pg par tab app ed "
+    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+
+
+def sentence_spans(text: str, lines_are_sentences: bool) -> list[tuple[int, int]]:
+    """Sentences as (begin, end) in characters, without the white space around them; none is empty.
+
+    A blank line always ends a sentence; a line break alone does if `lines_are_sentences`.
+    """
+    spans: list[tuple[int, int]] = []
+    for first, last in paragraphs(text, LINE if lines_are_sentences else BLANK_LINE):
+        spans += paragraph_spans(text, first, last)
+    return spans
+
+
+def paragraphs(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    first = 0
+    for match in separator.finditer(text):
+        yield first, match.start()
+        first = match.end()
+    yield first, len(text)
+
+
+def paragraph_spans(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    while first < last and text[first].isspace():
+        first += 1
+    while first < last and text[last - 1].isspace():
+        last -= 1
+    spans: list[tuple[int, int]] = []
+    for match in STOP.finditer(text, first, last):
+        start, after = match.span()
+        if after == last:
+            break
+        ends = match.start("space")
+        if ends < 0:
+            ends = match.start("gap")
+        elif not ends_sentence(text, first, start, ends, text[after]):
+            continue
+        spans.append((first, ends))
+        first = after
+    if first < last:
+        spans.append((first, last))
+    return spans
+
+
+def ends_sentence(text: str, first: int, stop: int, ends: int, following: str) -> bool:
+    """Whether the stop at `stop`, with white space after `ends`, closes the sentence begun at `first`."""
+    if following.islower() or following in STOPS:
+        return False
+    if ends > stop + 1 or text[stop] != ".":
+        return True
+    return not is_abbreviation(text[max(first, stop - LONGEST_ABBREVIATION) : stop], stop - first, following)
+
+
+def is_abbreviation(before: str, length: int, following: str) -> bool:
+    """Whether the point after `before` belongs to its last word. length: characters of the sentence so far."""
+    if not before or before[-1].isspace():
+        return False
+    word = before.split()[-1].lstrip("(['\"‘“«-")
+    lowered = word.lower()
+    if lowered in ABBREVIATIONS or (lowered in NUMBERED and following.isdigit()):
+        return True
+    if word.isdigit():  # the number of a list: "1. First"
+        return len(word) == length
+    return LETTERS_WITH_POINTS.fullmatch(word) is not None

@@ -1,0 +1,72 @@
+"""What the training loop drives: a model that takes one step at a time and whose whole state can be saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from headstart.errors import CheckpointError
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one step did. units: words, tokens or pairs worked through; parts: each objective's loss, if several."""
+
+    loss: float
+    units: int
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+class Learner(Protocol):
+    """One model in training. step(n, rate) is a pure function of (the state, n, rate): a killed run goes on exactly."""
+
+    unit: str
+    """What StepResult.units counts: "words", "tokens" or "pairs"."""
+
+    def parameter_count(self) -> int: ...
+
+    def steps_per_epoch(self) -> int: ...
+
+    def step(self, number: int, rate: float) -> StepResult:
+        """Take step `number`, counted from 0 over all epochs; rate in [0, 1] multiplies the peak learning rate."""
+        ...
+
+    def evaluate(self, most_units: int | None) -> dict[str, float]:
+        """Held-out figures, "perplexity" among them; {} when nothing is held out."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that changes from step to step, as live tensors: the next step may write into them."""
+        ...
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Copy a saved state into place; CheckpointError if its names or shapes differ."""
+        ...
+
+    def weights(self) -> dict[str, Tensor]:
+        """What the user keeps."""
+        ...
+
+
+def copy_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copy `state` into the tensors of `target`, all of it or, when a name or a shape differs, none of it."""
+    if target.keys() != state.keys():
+        missing = sorted(target.keys() - state.keys())
+        unknown = sorted(state.keys() - target.keys())
+        raise CheckpointError(
+            f"The saved state does not fit this model: it lacks {missing or 'nothing'} and has {unknown or 'nothing'} "
+            "that the model does not know. Continue with the configuration the run was started with."
+        )
+    for name, tensor in target.items():
+        if tensor.shape != state[name].shape:
+            raise CheckpointError(
+                f"The saved state does not fit this model: '{name}' has shape {tuple(state[name].shape)}, the model "
+                f"wants {tuple(tensor.shape)}. Continue with the configuration the run was started with."
+            )
+    with torch.no_grad():
+        for name, tensor in target.items():
+            tensor.copy_(state[name])

@@ -1,0 +1,83 @@
+"""AdamW for any model: which parameters decay, and its state by parameter name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from headstart.config import Section
+from headstart.errors import CheckpointError
+
+MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+
+
+class OptimizerConfig(Section):
+    """Adam with bias correction and decoupled decay."""
+
+    learning_rate: float = 1e-3
+    """The peak, reached at the end of the warm-up."""
+    weight_decay: float = 0.01
+    """Pull to zero, per unit of learning rate; never on biases and norms."""
+    beta1: float = 0.9
+    """Memory of the mean gradient."""
+    beta2: float = 0.999
+    """Memory of the mean squared gradient."""
+    epsilon: float = 1e-6
+    """Added to the denominator."""
+    clip: float | None = 1.0
+    """Largest norm of the whole gradient."""
+
+
+class AdamW:
+    """torch's fused AdamW, whose state is saved and restored under the parameters' names."""
+
+    def __init__(self, model: nn.Module, config: OptimizerConfig) -> None:
+        self.config = config
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        decayed = [p for p in self.parameters.values() if p.ndim >= 2]
+        others = [p for p in self.parameters.values() if p.ndim < 2]
+        self.optimizer = torch.optim.AdamW(
+            [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}],
+            lr=config.learning_rate,
+            betas=(config.beta1, config.beta2),
+            eps=config.epsilon,
+            fused=True,
+        )
+
+    def step(self, rate: float) -> float:
+        """Clip, update with `rate` of the peak learning rate, forget the gradients. Returns the norm before clipping."""
+        norm = self._clip()
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * self.config.learning_rate
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    def _clip(self) -> float:
+        limit = self.config.clip if self.config.clip is not None else float("inf")
+        return float(nn.utils.clip_grad_norm_(self.parameters.values(), limit, foreach=True))
+
+    def state(self) -> dict[str, Tensor]:
+        """`name.exp_avg`, `name.exp_avg_sq`, `name.step` for every parameter that was updated."""
+        return {
+            f"{name}.{moment}": self.optimizer.state[p][moment]
+            for name, p in self.parameters.items()
+            if p in self.optimizer.state
+            for moment in MOMENTS
+        }
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        self.optimizer.state.clear()
+        for name, parameter in self.parameters.items():
+            moments = {moment: state.get(f"{name}.{moment}") for moment in MOMENTS}
+            if all(value is None for value in moments.values()):
+                continue
+            if any(value is None for value in moments.values()):
+                raise CheckpointError(f"The optimiser's state of '{name}' is incomplete; the checkpoint is not ours.")
+            self.optimizer.state[parameter] = {
+                moment: value.clone() if moment == "step" else value.to(parameter.device, copy=True)
+                for moment, value in moments.items()
+                if value is not None
+            }

@@ -1,0 +1,150 @@
+"""A run is a directory that explains itself, and that holds what is needed to go on after a kill at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from headstart.config import Table, read_toml, to_toml
+from headstart.errors import CheckpointError
+from headstart.training.atomic import PARTIAL, read_tensors, sha256_of, write_tensors, write_text
+
+KEPT_CHECKPOINTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a checkpoint stands. Everything else about a step follows from its number."""
+
+    steps: int = 0
+    elapsed: float = 0.0
+    units: int = 0
+    best: float | None = None
+    best_step: int = 0
+    log_bytes: int = 0
+    began: float = 0.0
+    """Seconds that had gone into reading the text when training began."""
+
+
+class RunDirectory:
+    """config.toml, tokenizer, weights.safetensors, log.jsonl, CARD.md, and state/ to go on from."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.state = path / "state"
+        self.weights = path / "weights.safetensors"
+        self.best = self.state / "best.safetensors"
+        self.log_file = path / "log.jsonl"
+
+    @classmethod
+    def create(cls, path: Path) -> RunDirectory:
+        """A new, empty run. What is there already is never written over."""
+        if path.is_file():
+            raise CheckpointError(f"{path}: is a file; --out names the folder of the run.")
+        if path.is_dir() and any(path.iterdir()):
+            what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
+            raise CheckpointError(f"{path}: {what}. Go on with --resume, or give another --out.")
+        try:
+            (path / "state").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be made ({error.strerror}). Give another --out.") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        if not (path / "config.toml").is_file():
+            why = "there is no such folder" if not path.exists() else "is not a run directory: it has no config.toml"
+            raise CheckpointError(f"{path}: {why}.")
+        return cls(path)
+
+    @classmethod
+    def holds_nothing(cls, path: Path) -> bool:
+        """Nothing was written yet: a run killed before its configuration was saved leaves at most this."""
+        if not path.exists():
+            return True
+        if not path.is_dir():
+            return False
+        names = {entry.name for entry in path.iterdir()}
+        return not (names - {"state"} - {name for name in names if name.endswith(PARTIAL)})
+
+    def write_config(self, table: Mapping[str, Any]) -> None:
+        write_text(self.path / "config.toml", to_toml(table))
+
+    def read_config(self) -> Table:
+        return read_toml(self.path / "config.toml")
+
+    def write_card(self, text: str) -> None:
+        write_text(self.path / "CARD.md", text)
+
+    def write_weights(self, weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        write_tensors(self.weights, weights, metadata)
+
+    def log(self, record: Mapping[str, Any]) -> None:
+        line = json.dumps(record, ensure_ascii=False) + "\n"
+        try:
+            with self.log_file.open("ab") as file:
+                file.write(line.encode("utf-8"))
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.log_file}: cannot be written ({error.strerror}). What was saved before is intact; make room and "
+                f"go on with --resume."
+            ) from error
+
+    def log_bytes(self) -> int:
+        return self.log_file.stat().st_size if self.log_file.exists() else 0
+
+    def rewind_log(self, log_bytes: int) -> None:
+        """Forget the lines written after the checkpoint: the steps they tell of are done again."""
+        if self.log_bytes() > log_bytes:
+            os.truncate(self.log_file, log_bytes)
+
+    def save(self, progress: Progress, state: Mapping[str, Tensor]) -> None:
+        """Write a checkpoint: the tensors first, then the note with their checksum that makes them count."""
+        tensors, note = self._files(progress.steps)
+        write_tensors(tensors, state)
+        write_text(note, json.dumps({**asdict(progress), "sha256": sha256_of(tensors)}, indent=1))
+        for steps in self._saved_steps()[KEPT_CHECKPOINTS:]:
+            for file in reversed(self._files(steps)):
+                file.unlink(missing_ok=True)
+
+    def restore(self) -> tuple[Progress, dict[str, Tensor] | None, list[str]]:
+        """The newest whole checkpoint (None: there is none yet), and a sentence for each broken one passed over."""
+        notices: list[str] = []
+        saved = self._saved_steps()
+        for steps in saved:
+            tensors, note = self._files(steps)
+            try:
+                return *self._read(tensors, note), notices
+            except CheckpointError as error:
+                notices.append(f"{error} Going on from the one before it.")
+        if saved:
+            raise CheckpointError(
+                f"{self.state}: none of the {len(saved)} checkpoints is whole ({notices[0]}). "
+                f"Start the run again in another --out."
+            )
+        return Progress(), None, notices
+
+    def _read(self, tensors: Path, note: Path) -> tuple[Progress, dict[str, Tensor]]:
+        try:
+            fields = json.loads(note.read_text(encoding="utf-8"))
+            expected = fields.pop("sha256")
+            progress = Progress(**fields)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{note}: the checkpoint's note is broken.") from error
+        if not tensors.exists() or sha256_of(tensors) != expected:
+            raise CheckpointError(f"{tensors}: the checkpoint is broken (its checksum does not match its note).")
+        return progress, read_tensors(tensors)
+
+    def _files(self, steps: int) -> tuple[Path, Path]:
+        stem = f"step-{steps:09d}"
+        return self.state / f"{stem}.safetensors", self.state / f"{stem}.json"
+
+    def _saved_steps(self) -> list[int]:
+        """Newest first."""
+        return sorted((int(note.stem.removeprefix("step-")) for note in self.state.glob("step-*.json")), reverse=True)

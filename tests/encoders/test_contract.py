@@ -1,0 +1,58 @@
+"""What every encoder promises, whatever it is made of."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
+from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.encoders.static import Static, StaticConfig
+
+V = 300
+ENCODERS: dict[str, Callable[[], nn.Module]] = {
+    "static": lambda: Static(StaticConfig(dim=8), V),
+    "elmo": lambda: Elmo(ElmoConfig(**ELMO_SIZES["tiny"])),
+    "elmo, forward only": lambda: Elmo(ElmoConfig(**ELMO_SIZES["tiny"], directions="forward")),
+    "bert": lambda: Bert(BertConfig(**BERT_SIZES["tiny"]), V),
+}
+
+
+@pytest.fixture(params=ENCODERS)
+def encoder(request: pytest.FixtureRequest) -> nn.Module:
+    torch.manual_seed(0)
+    return ENCODERS[request.param]()
+
+
+def ids_for(encoder: nn.Module, B: int, T: int) -> Tensor:
+    shape = (B, T, 50) if isinstance(encoder, Elmo) else (B, T)
+    return torch.randint(1, 262, shape, generator=torch.Generator().manual_seed(3))
+
+
+def test_padding_and_neighbours_change_nothing(encoder: nn.Module) -> None:
+    encoder.eval()
+    ids = ids_for(encoder, 3, 9)
+    lengths = torch.tensor([4, 9, 6])
+    mask = torch.arange(9) < lengths[:, None]
+    together = encoder(ids, mask)
+    for b, n in enumerate(lengths.tolist()):
+        alone = encoder(ids[b : b + 1, :n], mask[b : b + 1, :n])
+        torch.testing.assert_close(alone.layers[:, 0], together.layers[:, b, :n], atol=1e-5, rtol=1e-5)
+
+
+def test_every_parameter_gets_a_gradient(encoder: nn.Module) -> None:
+    R = encoder(ids_for(encoder, 2, 5), torch.ones(2, 5, dtype=torch.bool))
+    (R.layers * torch.randn_like(R.layers)).sum().backward()
+    without = {name for name, p in encoder.named_parameters() if p.grad is None or not p.grad.any()}
+    assert without <= {"pooler.weight", "pooler.bias"}  # the pooler sits above the representations
+
+
+def test_evaluation_is_repeatable_and_training_is_by_seed(encoder: nn.Module) -> None:
+    ids, mask = ids_for(encoder, 2, 5), torch.ones(2, 5, dtype=torch.bool)
+    torch.manual_seed(1)
+    first = encoder.train()(ids, mask).layers
+    torch.manual_seed(1)
+    assert torch.equal(encoder(ids, mask).layers, first)
+    encoder.eval()
+    assert torch.equal(encoder(ids, mask).layers, encoder(ids, mask).layers)

@@ -1,0 +1,69 @@
+"""Rooms import only rooms to their left in the flow, and the light ones stay light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headstart
+
+SOURCE = Path(headstart.__file__).parent
+# Left to right: each may import itself and what stands before it.
+FLOW = [
+    "errors",
+    "config",
+    "metrics",
+    "text",
+    "batches",
+    "encoders",
+    "heads",
+    "training",
+    "card",
+    "generations",
+    "pretrain",
+    "pretrained",
+    "inspection",
+    "cli",
+]
+WITHOUT_TORCH = ["errors", "config", "metrics", "text"]
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name not in ("__main__.py",) and path.parent != SOURCE or
+               path.parent == SOURCE and path.stem not in ("__init__", "__main__"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_one_way(path: Path) -> None:
+    room = room_of(path)
+    rooms = {name.split(".")[1] for name in imports_of(path) if name.startswith("headstart.")}
+    allowed = FLOW[: FLOW.index(room) + 1]
+    assert rooms <= set(allowed) | {room}, f"{path} imports {sorted(rooms - set(allowed))}"
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if room_of(p) in WITHOUT_TORCH], ids=lambda p: p.stem)
+def test_light_rooms_do_not_name_torch(path: Path) -> None:
+    assert not any(name.split(".")[0] == "torch" for name in imports_of(path))
+
+
+@pytest.mark.parametrize("module", ["headstart", "headstart.cli.main", "headstart.text.tokenise"])
+def test_light_modules_do_not_load_torch(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from headstart.errors import CheckpointError
+from headstart.training.atomic import read_tensors, write_tensors, write_text
+from headstart.training.run import Progress, RunDirectory
+
+STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.tensor(3)}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    run = RunDirectory.create(tmp_path / "run")
+    run.write_config({"kind": "bert", "training": {"steps": 5}})
+    return run
+
+
+def test_a_checkpoint_comes_back_as_it_was(run: RunDirectory) -> None:
+    progress = Progress(steps=7, elapsed=1.5, units=70, best=3.25, best_step=5, log_bytes=11, began=0.5)
+    run.save(progress, STATE)
+    found, state, notices = run.restore()
+    assert found == progress
+    assert state is not None
+    assert all(torch.equal(state[name], STATE[name]) for name in STATE)
+    assert notices == []
+
+
+def test_without_a_checkpoint_it_starts_at_zero(run: RunDirectory) -> None:
+    assert run.restore() == (Progress(), None, [])
+
+
+def test_two_checkpoints_are_kept_and_the_newest_is_used(run: RunDirectory) -> None:
+    for steps in (1, 2, 3):
+        run.save(Progress(steps=steps), STATE)
+    assert run.restore()[0].steps == 3
+    assert sorted(file.name for file in run.state.iterdir()) == [
+        f"step-{steps:09d}.{end}" for steps in (2, 3) for end in ("json", "safetensors")
+    ]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "note"])
+def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage: str) -> None:
+    run.save(Progress(steps=1), STATE)
+    run.save(Progress(steps=2), STATE)
+    tensors, note = run._files(2)
+    data = bytearray(tensors.read_bytes())
+    if damage == "truncated":
+        tensors.write_bytes(data[:-3])
+    elif damage == "flipped":
+        data[-1] ^= 1
+        tensors.write_bytes(data)
+    elif damage == "missing":
+        tensors.unlink()
+    else:
+        note.write_text('{"steps": 2')
+    progress, _, notices = run.restore()
+    assert progress.steps == 1
+    assert len(notices) == 1
+    assert "step-000000002" in notices[0]
+    assert "one before it" in notices[0]
+
+
+def test_only_broken_checkpoints_is_an_error(run: RunDirectory) -> None:
+    run.save(Progress(steps=1), STATE)
+    run._files(1)[0].write_bytes(b"")
+    with pytest.raises(CheckpointError, match="none of the 1 checkpoints is whole"):
+        run.restore()
+
+
+def test_tensors_without_their_note_do_not_count(run: RunDirectory) -> None:
+    """The moment between the two writes: a kill there must leave the one before in force."""
+    run.save(Progress(steps=1), STATE)
+    write_tensors(run._files(2)[0], STATE)
+    assert run.restore()[0].steps == 1
+
+
+def test_lines_after_the_checkpoint_are_forgotten(run: RunDirectory) -> None:
+    run.log({"step": 1})
+    kept = run.log_bytes()
+    run.log({"step": 2})
+    with run.log_file.open("ab") as file:
+        file.write(b'{"step": 3, "lo')  # the line a kill cut off
+    run.rewind_log(kept)
+    assert [json.loads(line) for line in run.log_file.read_text().splitlines()] == [{"step": 1}]
+
+
+def test_nothing_is_written_over(run: RunDirectory, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="already holds a run.*--resume"):
+        RunDirectory.create(run.path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("years of work")
+    with pytest.raises(CheckpointError, match="not empty and not a run"):
+        RunDirectory.create(tmp_path / "other")
+    with pytest.raises(CheckpointError, match="is a file"):
+        RunDirectory.create(tmp_path / "other" / "thesis.txt")
+
+
+def test_what_is_not_a_run_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no such folder"):
+        RunDirectory.open(tmp_path / "none")
+    with pytest.raises(CheckpointError, match=r"not a run directory: it has no config\.toml"):
+        RunDirectory.open(tmp_path)
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    """A disk quota of 4 kB in another process: the error is ours, the old file whole, no partial file left."""
+    target = tmp_path / "weights.safetensors"
+    write_tensors(target, STATE)
+    before = target.read_bytes()
+    code = (
+        "import resource, sys, torch; from pathlib import Path\n"
+        "from headstart.errors import CheckpointError\n"
+        "from headstart.training.atomic import write_tensors, write_text\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, (4096, {resource.RLIM_INFINITY}))\n"
+        "failures = 0\n"
+        f"for write in (lambda p: write_tensors(p, {{'a': torch.zeros(10_000)}}), lambda p: write_text(p, 'x' * 10_000)):\n"
+        "    try: write(Path(sys.argv[1]))\n"
+        "    except CheckpointError as error: failures += 'cannot be written' in str(error)\n"
+        "sys.exit(failures)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(target)], check=False, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert target.read_bytes() == before
+    assert os.listdir(tmp_path) == [target.name]
+
+
+def test_a_torn_weights_file_is_one_sentence(tmp_path: Path) -> None:
+    target = tmp_path / "weights.safetensors"
+    write_tensors(target, STATE)
+    target.write_bytes(target.read_bytes()[:-5])
+    with pytest.raises(CheckpointError, match="not a whole safetensors file"):
+        read_tensors(target)
+    with pytest.raises(CheckpointError, match="no such weights file"):
+        read_tensors(tmp_path / "none.safetensors")
+
+
+def test_text_is_written_whole(tmp_path: Path) -> None:
+    write_text(tmp_path / "CARD.md", "Zürich 日本\n")
+    assert (tmp_path / "CARD.md").read_text(encoding="utf-8") == "Zürich 日本\n"
