@@ -9,7 +9,7 @@ DATA ?= ../shared/data
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m headstart.demo
+	$(BIN)/headstart demo
 
 test: $(VENV)/.tested
 	$(BIN)/python -m pytest

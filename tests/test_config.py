@@ -5,13 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from headstart.config import Section, assign, overlay, parse_assignment, pick, read_toml, resolve, to_toml
+from headstart.config import (
+    Section,
+    assign,
+    overlay,
+    parse_assignment,
+    pick,
+    read_toml,
+    resolve,
+    settings_of,
+    to_toml,
+)
 from headstart.errors import ConfigError
 
 
 class Inner(Section):
     layers: int = 2
     name: str | None = None
+    clip: float | None = 1.0
 
 
 class Outer(Section):
@@ -88,3 +99,13 @@ def test_a_missing_or_broken_file_is_one_sentence(tmp_path: Path) -> None:
 def test_pick_suggests() -> None:
     with pytest.raises(ConfigError, match=r"No size called 'smal'\. Did you mean 'small'\?"):
         pick({"small": 1, "large": 2}, "smal", "size")
+
+
+@pytest.mark.parametrize("clip", [None, 2.5])
+def test_settings_round_trip_through_toml_even_where_none_is_not_the_default(clip: float | None) -> None:
+    settings = Outer(encoder=Inner(clip=clip), seed=3)
+    assert resolve(Outer, tomllib.loads(to_toml(settings_of(settings)))) == settings
+
+
+def test_off_means_none() -> None:
+    assert resolve(Outer, {"encoder": {"clip": "off"}}).encoder.clip is None

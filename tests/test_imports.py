@@ -27,6 +27,8 @@ FLOW = [
     "pretrain",
     "pretrained",
     "inspection",
+    "weights",
+    "demo",
     "cli",
 ]
 WITHOUT_TORCH = ["errors", "config", "metrics", "text"]
@@ -46,8 +48,7 @@ def imports_of(path: Path) -> set[str]:
     return names
 
 
-FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name not in ("__main__.py",) and path.parent != SOURCE or
-               path.parent == SOURCE and path.stem not in ("__init__", "__main__"))
+FILES = sorted(set(SOURCE.rglob("*.py")) - {SOURCE / "__init__.py", SOURCE / "__main__.py"})
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

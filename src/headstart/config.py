@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headstart.errors import ConfigError
 
+OFF = "off"
 Table = dict[str, Any]
 ModelT = TypeVar("ModelT", bound="Section")
 EntryT = TypeVar("EntryT")
@@ -88,7 +89,7 @@ def resolve(model: type[ModelT], table: Table, where: str = "the configuration")
     """Build a strict model from a table; the first thing wrong with it becomes one sentence."""
     check_keys(model, table, [])
     try:
-        return model.model_validate(table)
+        return model.model_validate(without_off(table))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or where
@@ -108,13 +109,33 @@ def check_keys(model: type[Section], table: Table, path: list[str]) -> None:
             check_keys(inner, value, [*path, key])
 
 
+def without_off(table: Mapping[str, Any]) -> Table:
+    """TOML has no None: the word "off" stands for it."""
+    return {
+        key: without_off(value) if isinstance(value, Mapping) else None if value == OFF else value
+        for key, value in table.items()
+    }
+
+
+def settings_of(section: Section) -> Table:
+    """Every setting as a table that resolves to the same again: "off" where None is not what leaving it out means."""
+    table: Table = {}
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            table[name] = settings_of(value)
+        elif value is not None or field.default is not None:
+            table[name] = OFF if value is None else value
+    return table
+
+
 def lower_first(message: str) -> str:
     message = message.removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """The TOML of nested tables of plain values. None means "off" and is left out."""
+    """The TOML of nested tables of plain values. None is left out."""
     lines: list[str] = []
     write_table(table, [], lines)
     return "\n".join(lines).strip() + "\n"

@@ -20,6 +20,7 @@ from headstart.batches.order import seed_of
 from headstart.config import Section, Table, pick
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.encoders.memory import keep_freed_memory
 from headstart.errors import ConfigError
 from headstart.heads.language_model import ElmoLanguageModel, LanguageModelConfig, MaskedLanguageModel
 from headstart.text.documents import TextConfig
@@ -145,8 +146,7 @@ def learn_words(config: Any, paths: list[Path], place: Workplace) -> Generator[R
     counts = yield from count_words(
         paths, config.text, lowercase=settings.lowercase, cache=place.cache, workers=place.workers
     )
-    vocabulary = counts.vocabulary(settings.size, settings.min_count, most=MOST_WORDS[config.kind])
-    return WordTokenizer(vocabulary, lowercase=settings.lowercase)
+    return WordTokenizer(counts.vocabulary(settings.size, settings.min_count, most=MOST_WORDS[config.kind]))
 
 
 def learn_or_load_pieces(config: BertRun, paths: list[Path], place: Workplace) -> Generator[Reading, None, Tokenizer]:
@@ -218,6 +218,7 @@ def build_bert(
 
 
 def neural_learner(config: ElmoRun | BertRun, model: torch.nn.Module, train: Any, valid: Any) -> NeuralLearner:
+    keep_freed_memory()
     return NeuralLearner(
         model,
         train,
@@ -237,10 +238,14 @@ def freshly_initialised(seed: int, build: Callable[[], torch.nn.Module]) -> torc
 
 
 def piece_table(tokenizer: WordPieceTokenizer) -> PieceTable:
-    pieces = tokenizer.pieces
-    marks = {name: pieces.index(f"[{name.upper()}]") for name in ("pad", "cls", "sep", "mask")}
-    continues = np.array([piece.startswith("##") for piece in pieces])
-    return PieceTable(size=len(pieces), continues=continues, **marks)
+    return PieceTable(
+        size=len(tokenizer),
+        pad=tokenizer.pad,
+        cls=tokenizer.cls,
+        sep=tokenizer.sep,
+        mask=tokenizer.mask,
+        continues=np.array([piece.startswith("##") for piece in tokenizer.pieces]),
+    )
 
 
 # Smaller networks take, and need, larger steps.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,17 @@ from typing import Any
 import torch
 
 from headstart.card import run_card
-from headstart.config import Table, assign, cache_home, overlay, parse_assignment, pick, read_toml, resolve
+from headstart.config import (
+    Table,
+    assign,
+    cache_home,
+    overlay,
+    parse_assignment,
+    pick,
+    read_toml,
+    resolve,
+    settings_of,
+)
 from headstart.errors import CheckpointError, ConfigError
 from headstart.generations import GENERATIONS, Generation, RunConfig, Workplace
 from headstart.text.documents import content_key, discover
@@ -57,7 +67,7 @@ def pretrain(
     resume: bool = False,
     cache: str | Path | None = None,
     workers: int | None = None,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Pretrain `kind` ("skipgram", "cbow", "glove", "elmo" or "bert") on `text` and leave it in the folder `out`.
 
     Settings are checked at once; the work happens as the returned generator is drawn from, and each value says how far
@@ -92,7 +102,17 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
     """Text -> tokenizer -> shards -> learner -> steps -> weights, as it is watched."""
     clock = Clock.start()
     if request.resumed_data is None:
-        RunDirectory.create(request.out)  # a run that cannot be written is refused before the text is read
+        RunDirectory.create(request.out)  # a folder that cannot be written is refused before the text is read
+    try:
+        session = yield from prepare_session(request, clock)
+    except BaseException:
+        RunDirectory(request.out).remove_if_empty()
+        raise
+    yield from session.go()
+
+
+def prepare_session(request: Request, clock: Clock) -> Generator[Reading, None, Session]:
+    """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
     config, generation, place = request.config, request.generation, request.place
     paths = discover(request.sources)
     valid_paths = None if request.valid is None else discover(request.valid)
@@ -113,8 +133,7 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
     def write_card(finished: Finished, stopped: bool) -> None:
         run.write_card(run_card(config.model_dump(), data, finished, stopped=stopped))
 
-    session = Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
-    yield from session.go()
+    return Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
 
 
 def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirectory:
@@ -122,7 +141,7 @@ def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirect
     run = RunDirectory(request.out)
     before = request.resumed_data
     if before is None:
-        run.write_config(overlay(request.config.model_dump(), {"data": data}))
+        run.write_config({**settings_of(request.config), "data": data})
     else:
         for key, what in (("content", "text"), ("valid_content", "held-out text"), ("tokenizer", "tokenizer")):
             if before.get(key) != data.get(key):

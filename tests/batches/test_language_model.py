@@ -19,7 +19,8 @@ def batches(shards, unit="sentence", batch_tokens=60) -> LanguageModelBatches:
 
 def random_documents(n=50):
     rng = np.random.default_rng(0)
-    return [[rng.integers(3, V, size=rng.integers(1, 15)).tolist() for _ in range(rng.integers(1, 9))] for _ in range(n)]
+    sizes = [rng.integers(1, 15, size=rng.integers(1, 9)) for _ in range(n)]
+    return [[rng.integers(3, V, size=size).tolist() for size in document] for document in sizes]
 
 
 def test_an_epoch_sees_every_sentence_once_between_its_marks(make_shards) -> None:

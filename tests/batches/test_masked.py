@@ -112,7 +112,7 @@ def test_without_pairs_there_is_one_segment(make_shards) -> None:
 
 
 def test_one_document_cannot_give_pairs(make_shards) -> None:
-    with pytest.raises(DataError, match="has 1 document.*--no-nsp"):
+    with pytest.raises(DataError, match=r"has 1 document.*--no-nsp"):
         batches(corpus(make_shards, documents=1))
 
 

@@ -64,10 +64,11 @@ def test_trim_keeps_one_window_of_padding() -> None:
     assert trim(torch.zeros(2, 20, dtype=torch.int64), widest=3).shape[1] == 3
 
 
-def test_distinct_rows_gives_each_row_back() -> None:
+def test_distinct_rows_come_as_they_first_appear_and_give_each_row_back() -> None:
     rows = spell("b", "a", "b", "c", "a")
     distinct, inverse = distinct_rows(rows)
-    assert len(distinct) == 3
+    assert torch.equal(distinct, spell("b", "a", "c"))
+    assert inverse.tolist() == [0, 1, 0, 2, 1]
     assert torch.equal(distinct[inverse], rows)
 
 

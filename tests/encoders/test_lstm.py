@@ -62,7 +62,9 @@ def test_outputs_and_every_gradient_agree_with_the_plain_loop(
 def test_one_step_by_hand() -> None:
     layer = LstmLayer(1, 1, 1, 1, cell_clip=3.0, projection_clip=3.0)
     with torch.no_grad():
-        layer.input_weight.copy_(torch.tensor([[[0.0, 0.0, 0.0, 20.0]]]))  # open gates by half, candidate 1
+        layer.weight.copy_(
+            torch.tensor([[[0.0, 0.0, 0.0, 20.0], [0.0, 0.0, 0.0, 0.0]]])
+        )  # open gates by half, candidate 1
         layer.projection_weight.fill_(100.0)
     h = layer(torch.ones(1, 1, 1), [1])
     assert h.item() == 3.0  # 100 * 0.5 * tanh(0.5) is clipped

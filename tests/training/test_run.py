@@ -94,7 +94,7 @@ def test_lines_after_the_checkpoint_are_forgotten(run: RunDirectory) -> None:
 
 
 def test_nothing_is_written_over(run: RunDirectory, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="already holds a run.*--resume"):
+    with pytest.raises(CheckpointError, match=r"already holds a run.*--resume"):
         RunDirectory.create(run.path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("years of work")
@@ -122,7 +122,8 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         "from headstart.training.atomic import write_tensors, write_text\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, (4096, {resource.RLIM_INFINITY}))\n"
         "failures = 0\n"
-        f"for write in (lambda p: write_tensors(p, {{'a': torch.zeros(10_000)}}), lambda p: write_text(p, 'x' * 10_000)):\n"
+        "big = {'a': torch.zeros(10_000)}\n"
+        "for write in (lambda p: write_tensors(p, big), lambda p: write_text(p, 'x' * 10_000)):\n"
         "    try: write(Path(sys.argv[1]))\n"
         "    except CheckpointError as error: failures += 'cannot be written' in str(error)\n"
         "sys.exit(failures)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -17,6 +18,9 @@ class LanguageModelBatch:
     characters: Tensor
     mask: Tensor
     targets: Tensor
+
+    def to(self, device: torch.device) -> LanguageModelBatch:
+        return LanguageModelBatch(self.characters.to(device), self.mask.to(device), self.targets.to(device))
 
     def counts(self) -> dict[str, int]:
         """Targets per direction: every token but the first (forward) or but the last (backward) of its sentence."""
@@ -38,6 +42,16 @@ class MaskedBatch:
     positions: Tensor
     gold: Tensor
     is_next: Tensor | None
+
+    def to(self, device: torch.device) -> MaskedBatch:
+        return MaskedBatch(
+            self.ids.to(device),
+            self.mask.to(device),
+            self.segments.to(device),
+            self.positions.to(device),
+            self.gold.to(device),
+            None if self.is_next is None else self.is_next.to(device),
+        )
 
     def counts(self) -> dict[str, int]:
         counts = {"masked": len(self.gold)}

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import DataError
+from headstart.text.building import building, cache_key
+from headstart.text.documents import file_digest
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Reading
 
@@ -31,7 +33,7 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Cooccurrences:
-    """X of GloVe's paper, memory-mapped: X[row, column] = X[column, row] = count, each pair of words once, row <= column.
+    """X of GloVe's paper, memory-mapped: X[row, column] = X[column, row] = count, every pair once, row <= column.
 
     The pairs lie on disk in shuffled order, so that any slice of them is a random sample, read in one go.
     """
@@ -74,12 +76,30 @@ class Cooccurrences:
 
 
 def count_cooccurrences(
-    shards: Shards, directory: Path, *, window: int = 10, seed: int = 0, most_pairs: int = 8_000_000
+    shards: Shards, *, cache: Path, window: int = 10, seed: int = 0
+) -> Generator[Reading, None, Cooccurrences]:
+    """Count the pairs of a text as `write_cooccurrences` does, or open what was counted of the same text before."""
+    key = cache_key(
+        text=[file_digest(path) for path in sorted(shards.directory.iterdir())],
+        vocabulary_size=shards.vocabulary_size,
+        window=window,
+        seed=seed,
+        format=FORMAT,
+    )
+    target = cache / "pairs" / key
+    if not target.is_dir():
+        with building(target) as folder:
+            yield from write_cooccurrences(shards, folder, window=window, seed=seed)
+    return Cooccurrences.open(target)
+
+
+def write_cooccurrences(
+    shards: Shards, directory: Path, *, window: int, seed: int, most_pairs: int = 8_000_000
 ) -> Generator[Reading, None, Cooccurrences]:
     """Count pairs within `window` words and one sentence, each worth 1 / distance, and write them to `directory`.
 
-    At most about `most_pairs` distinct pairs (some 100 bytes each at the peak) are in memory at once; sorted runs beyond
-    that go to disk and are merged. index.json is written last: where it is, the counts are whole.
+    At most about `most_pairs` distinct pairs (some 100 bytes each at the peak) are in memory at once; sorted runs
+    beyond that go to disk and are merged. index.json is written last: where it is, the counts are whole.
     """
     scratch = directory / "runs"
     try:
@@ -205,7 +225,7 @@ class Runs:
 def shuffle_runs(
     runs: Runs, path: Path, vocabulary_size: int, rng: np.random.Generator
 ) -> Generator[Reading, None, None]:
-    """Deal the merged pairs into random heaps that fit in memory, then shuffle each heap: a fair shuffle of them all."""
+    """Deal the merged pairs into random heaps that fit in memory and shuffle each: a fair shuffle of them all."""
     heaps = [runs.scratch / f"{heap:05d}.heap" for heap in range(runs.n_ranges())]
     files = [heap.open("wb") for heap in heaps]
     try:

@@ -1,4 +1,4 @@
-"""BERT's two objectives from shards: masks drawn anew each time a sequence is seen, and pairs of real or random text."""
+"""BERT's two objectives from shards: masks drawn anew each time a text is seen, and pairs of real or random text."""
 
 from __future__ import annotations
 
@@ -140,14 +140,14 @@ class Row:
 
     def joined(self, cls: int, sep: int) -> tuple[NDArray[np.int64], int]:
         """[CLS] A [SEP] B [SEP], and where segment B begins."""
-        parts = [[cls], self.first, [sep]]
+        parts: list[Ids | list[int]] = [[cls], self.first, [sep]]
         if self.second is not None:
             parts += [self.second, [sep]]
         return np.concatenate(parts).astype(np.int64), len(self.first) + 2
 
 
 def split_point(length: int, sentence_ends: NDArray[np.int64], rng: np.random.Generator) -> int | None:
-    """Where A ends and B begins: a random sentence end, a random place if there is none, None if nothing can be split."""
+    """Where A ends and B begins: a random sentence end, else a random place, None if there is nothing to split."""
     if len(sentence_ends):
         return int(rng.choice(sentence_ends))
     return int(rng.integers(1, length)) if length > 1 else None

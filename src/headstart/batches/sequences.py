@@ -75,7 +75,8 @@ class Windows:
         document = int(np.searchsorted(self.ends, index, side="right"))
         number = index - int(self.ends[document] - self.per_document[document])
         sentence_ends = self.shards.document(document)[1]
-        return Place(document, self._cut(document, number, sentence_ends), self._cut(document, number + 1, sentence_ends))
+        start, end = (self._cut(document, cut, sentence_ends) for cut in (number, number + 1))
+        return Place(document, start, end)
 
     def _cut(self, document: int, number: int, sentence_ends: NDArray[np.int64]) -> int:
         units, windows = int(self.document_lengths[document]), int(self.per_document[document])

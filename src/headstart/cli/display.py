@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -18,13 +19,26 @@ from headstart.training.loop import Step
 SECONDS_BETWEEN_LINES = 10.0
 MEASURED_STEPS = 5
 
-Show = Callable[[Event], None]
+
+class Show(Protocol):
+    """Takes the events of a run as they come."""
+
+    def __call__(self, event: Event) -> None: ...
+    def heading(self, text: str) -> None: ...
+
+
+class Silence:
+    def __call__(self, event: Event) -> None:
+        pass
+
+    def heading(self, text: str) -> None:
+        pass
 
 
 @contextmanager
 def display(quiet: bool) -> Iterator[Show]:
     if quiet:
-        yield lambda event: None
+        yield Silence()
         return
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if console.is_terminal:
@@ -59,6 +73,11 @@ class Lines:
             self.step(event)
         else:
             self.reading(event)
+
+    def heading(self, text: str) -> None:
+        """Another run begins."""
+        self.say(f"\n== {text} ==")
+        self.best, self.first_step = float("inf"), None
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False)
@@ -130,7 +149,8 @@ def figures(step: Step, unit: str) -> str:
 
 
 def scores_text(scores: dict[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {score(name, value)}" for name, value in scores.items() if name != "units")
+    shown = {name: value for name, value in scores.items() if name != "units"}
+    return ", ".join(f"{name.replace('_', ' ')} {score(name, value)}" for name, value in shown.items())
 
 
 def plan_text(plan: Planned) -> str:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from headstart.cli import neighbours, pretrain
+from headstart.cli import demo, neighbours, pretrain
 from headstart.errors import HeadstartError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 app.add_typer(pretrain.app, name="pretrain")
 app.command("neighbours")(neighbours.neighbours)
+app.command("demo")(demo.demo)
 
 
 def run() -> None:

@@ -107,6 +107,12 @@ class Bert(nn.Module):
         embedded: Tensor = self.dropout(self.norm(self.words(ids) + self.positions.weight[:T] + segment))
         return embedded
 
+    def activation_floats(self, B: int, T: int) -> int:
+        """About how many numbers a training step on a (B, T) batch holds at its peak."""
+        config = self.config
+        per_block = B * T * (10 * config.width + 3 * config.inner + 4 * config.heads * T)
+        return config.layers * per_block + 4 * B * T * config.width
+
     def pooled(self, top: Tensor) -> Tensor:
         """The sequence's vector, from its first piece. top: (B, T, D) -> (B, D)."""
         return torch.tanh(self.pooler(top[:, 0]))

@@ -77,19 +77,33 @@ class Highway(nn.Module):
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct rows of (N, C) ids, (U, C), and for each of the N rows its place among them.
+    """The distinct rows of (N, C) ids, (U, C), as they first appear, and for each of the N rows its place among them.
 
     Rows are told apart by a 64-bit hash and then compared, so that a collision only costs the slower, exact way.
     """
     rows = rows.long()
     powers = torch.full((rows.shape[1],), HASH_BASE, device=rows.device).cumprod(0)  # modulo 2^64
-    hashes, inverse = torch.unique((rows * powers).sum(dim=1), return_inverse=True)
-    example = torch.empty_like(hashes).scatter_(0, inverse, torch.arange(len(rows), device=rows.device))
-    distinct = rows.index_select(0, example)
+    _, group = torch.unique((rows * powers).sum(dim=1), return_inverse=True)
+    first, inverse = order_by_appearance(group)
+    distinct = rows.index_select(0, first)
     if torch.equal(distinct.index_select(0, inverse), rows):
         return distinct, inverse
-    exact: tuple[Tensor, Tensor] = torch.unique(rows, dim=0, return_inverse=True)
-    return exact
+    _, group = torch.unique(rows, dim=0, return_inverse=True)
+    first, inverse = order_by_appearance(group)
+    return rows.index_select(0, first), inverse
+
+
+def order_by_appearance(group: Tensor) -> tuple[Tensor, Tensor]:
+    """Number the groups by their first member. group: (N,) -> that member's index, (U,), and the new numbers, (N,).
+
+    A matrix product's rounding may depend on the row a word lies in, so a word's row should not hang on its hash.
+    """
+    n_groups = int(group.max()) + 1 if len(group) else 0
+    index = torch.arange(len(group), device=group.device)
+    first = index.new_full((n_groups,), len(group)).scatter_reduce_(0, group, index, "amin")
+    first, order = first.sort()
+    rank = torch.empty_like(order).scatter_(0, order, index[:n_groups])
+    return first, rank.index_select(0, group)
 
 
 def trim(characters: Tensor, widest: int) -> Tensor:

@@ -121,3 +121,11 @@ class Elmo(nn.Module):
             x = x + y if depth and self.config.residual else y
             states.append(packing.unpack(x))
         return states
+
+    def activation_floats(self, B: int, T: int) -> int:
+        """About how many numbers a training step on a (B, T) batch holds at its peak; half its words are distinct."""
+        config, tokens = self.config, B * T
+        filters = sum(count for _, count in config.filters)
+        words = tokens // 2 * (6 + 4 * config.highway) * filters
+        lstm = config.layers * self.directions * tokens * (11 * config.cell + 6 * config.projection)
+        return words + lstm

@@ -16,7 +16,7 @@ from headstart.config import Section
 from headstart.encoders.bert import Bert, initialise
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.elmo import Elmo
-from headstart.heads.softmax import LogUniform, sampled_softmax_loss, softmax_loss
+from headstart.heads.softmax import CHUNK, LogUniform, sampled_softmax_loss, softmax_loss
 
 NEXT_SENTENCE_CLASSES = 2
 
@@ -89,6 +89,11 @@ class ElmoLanguageModel(nn.Module):
         return terms
 
 
+    def activation_floats(self, B: int, T: int) -> int:
+        """The encoder's, and the logits' of one chunk, twice."""
+        return self.encoder.activation_floats(B, T) + 2 * min(B * T, CHUNK) * len(self.head.bias)
+
+
 class HiddenPieceHead(nn.Module):
     """BERT's masked-LM head: dense, GELU, LayerNorm, then the word embeddings once more, plus a bias per word."""
 
@@ -131,3 +136,7 @@ class MaskedLanguageModel(nn.Module):
             total = F.cross_entropy(logits, label, reduction="sum")
             terms["next"] = LossTerm(total, len(label), int((logits.argmax(dim=1) == label).sum()))
         return terms
+
+    def activation_floats(self, B: int, T: int) -> int:
+        """The encoder's, and the logits' of one chunk, twice."""
+        return self.encoder.activation_floats(B, T) + 2 * min(B * T, CHUNK) * self.encoder.vocabulary_size

@@ -16,16 +16,19 @@ from torch.autograd.function import once_differentiable
 
 from headstart.errors import ConfigError
 
+CHUNK = 512
+"""Rows of logits that exist at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxLoss:
-    """total: summed negative log likelihood in nats, with its gradient; correct: how often the best word is the target."""
+    """total: summed negative log likelihood in nats, with its gradient; correct: rows whose best word is the target."""
 
     total: Tensor
     correct: int
 
 
-def softmax_loss(h: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int = 512) -> SoftmaxLoss:
+def softmax_loss(h: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int = CHUNK) -> SoftmaxLoss:
     """cross_entropy(h @ weight.T + bias, targets, reduction="sum") that holds `chunk` rows of logits at a time.
 
     h: (N, D); weight: (V, D); bias: (V,) or None; targets: (N,).

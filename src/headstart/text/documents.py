@@ -142,4 +142,3 @@ def blocks_of(text: str, starts_document: bool) -> Iterator[Block]:
     part = text[first:].strip()
     if part:
         yield Block(part, starts_document)
-

@@ -120,7 +120,7 @@ def read_txt(source: Source, field: str | None, one_per_line: bool) -> Texts:
 
 
 def cut_point(text: str, first: int, last: int) -> int:
-    """Where to cut a long document: after the last sentence of the final tenth, else before its last space, else `last`.
+    """Where to cut a long document: after the last sentence of the final tenth, else before its last space.
 
     The white space at the cut stays with what follows: it may be the beginning of a blank line.
     """
@@ -146,7 +146,7 @@ def read_jsonl(source: Source, field: str | None, one_per_line: bool) -> Texts:
         except ValueError as error:
             raise DataError(f"{where}: not JSON ({error}). Each line has to be one JSON object.") from error
         if not isinstance(row, dict):
-            raise DataError(f"{where}: expected a JSON object such as {{\"text\": ...}}, got {line.strip()[:60]!r}.")
+            raise DataError(f'{where}: expected a JSON object such as {{"text": ...}}, got {line.strip()[:60]!r}.')
         field = field or choose_field(list(row), where)
         if field not in row:
             raise DataError(f"{where}: has no key '{field}'; there are: {', '.join(row) or 'none'}. {SET_FIELD}")
@@ -218,7 +218,9 @@ def choose_field(names: Sequence[str], where: str) -> str:
         return "text"
     if len(names) == 1:
         return names[0]
-    raise DataError(f"{where}: none of the columns is called 'text'; there are: {', '.join(names) or 'none'}. {SET_FIELD}")
+    raise DataError(
+        f"{where}: none of the columns is called 'text'; there are: {', '.join(names) or 'none'}. {SET_FIELD}"
+    )
 
 
 def text_of(value: object, field: str, where: str) -> str:

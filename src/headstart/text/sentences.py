@@ -22,16 +22,18 @@ LINE = re.compile(r"\n")
 LONGEST_ABBREVIATION = 12
 LETTERS_WITH_POINTS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 
-ABBREVIATIONS = frozenset(
-    "mr mrs ms mx dr prof st rev fr hon gen col maj capt cmdr lt sgt sen rep gov pres supt messrs mme mlle "
-    "jr sr esq vs etc cf al ibid viz approx dept univ assn bros inc ltd co corp mt ft ave blvd rd "
-    "sra srta ud uds bzw ca usw evtl ggf hr zb".split()
-)
+COMMON = """
+mr mrs ms mx dr prof st rev fr hon gen col maj capt cmdr lt sgt sen rep gov pres supt messrs mme mlle jr sr esq
+vs etc cf al ibid viz approx dept univ assn bros inc ltd co corp mt ft ave blvd rd
+sra srta ud uds bzw ca usw evtl ggf hr
+"""
+ABBREVIATIONS = frozenset(COMMON.split())
 # These end no sentence before a number ("No. 5", "p. 12", "Jan. 3"); otherwise they are words like any other.
-NUMBERED = frozenset(
-    "no nos nr vol vols fig figs eq eqs art ch chap sec sect pp pg par tab app ed "
-    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
+BEFORE_NUMBERS = """
+no nos nr vol vols fig figs eq eqs art ch chap sec sect pp pg par tab app ed
+jan feb mar apr jun jul aug sep sept oct nov dec
+"""
+NUMBERED = frozenset(BEFORE_NUMBERS.split())
 
 
 def sentence_spans(text: str, lines_are_sentences: bool) -> list[tuple[int, int]]:

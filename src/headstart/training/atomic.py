@@ -27,8 +27,8 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     except (OSError, SafetensorError) as error:
         partial.unlink(missing_ok=True)
         raise CheckpointError(
-            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}). What was saved before is intact; "
-            f"make room or choose another --out, and go on with --resume."
+            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}). What was saved before is "
+            f"intact; make room or choose another --out, and go on with --resume."
         ) from error
 
 

@@ -27,7 +27,18 @@ class Learner(Protocol):
     unit: str
     """What StepResult.units counts: "words", "tokens" or "pairs"."""
 
+    keeps_best: bool
+    """Whether the weights kept are those of the best held-out perplexity, not the last."""
+
     def parameter_count(self) -> int: ...
+
+    def memory_bytes(self) -> int:
+        """About what training takes."""
+        ...
+
+    def state_bytes(self) -> int:
+        """What `state` takes on disk once it is whole."""
+        ...
 
     def steps_per_epoch(self) -> int: ...
 
@@ -49,6 +60,10 @@ class Learner(Protocol):
 
     def weights(self) -> dict[str, Tensor]:
         """What the user keeps."""
+        ...
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Copy kept weights into place, to be evaluated; the rest of the state stays."""
         ...
 
 

@@ -94,7 +94,7 @@ class StepPlan:
 
 @dataclass(slots=True)
 class TimePlan:
-    """A moment to end at. Progress is the share of the time that is gone: the schedule finishes, however fast the steps."""
+    """A moment to end at. Progress is the share of the time that is gone: the schedule finishes at any speed."""
 
     clock: Clock
     begin: float

@@ -23,7 +23,7 @@ MOST_LOGITS = 16_000_000  # 64 MB of float32 at a time
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhoods:
-    """Words of held-out text with what stands around them. centres: (N,); contexts: (N, 2 * window), -1 where nothing is."""
+    """Words of held-out text and what stands around them. centres: (N,); contexts: (N, 2 * window), -1 for nothing."""
 
     centres: Tensor
     contexts: Tensor
@@ -53,23 +53,24 @@ def sample_neighbourhoods(shards: Shards, window: int, seed: int) -> Neighbourho
 
 
 def around(sentence: NDArray[Any], window: int) -> NDArray[np.int64]:
-    """(T, 1 + 2 * window): each word, then the words within the window on either side, -1 beyond the sentence's ends."""
+    """(T, 1 + 2 * window): each word, then the words within the window on either side, -1 beyond the sentence."""
     padded = np.full(len(sentence) + 2 * window, -1, np.int64)
     padded[window : window + len(sentence)] = sentence
     offsets = np.array([0, *range(-window, 0), *range(1, window + 1)])
-    return padded[window + np.arange(len(sentence))[:, None] + offsets]
+    neighbourhoods: NDArray[np.int64] = padded[window + np.arange(len(sentence))[:, None] + offsets]
+    return neighbourhoods
 
 
 def softmax_perplexity(queries: Tensor, targets: Tensor, outputs: Tensor, bias: Tensor) -> float:
-    """exp of the mean of -log softmax(outputs q + bias)[target]. queries: (N, D); targets: (N, M), -1 for none; bias: (V,).
+    """exp of the mean of -log softmax(outputs q + bias)[target], every target counting the same.
 
-    Every target counts the same. Special words are no candidates.
+    queries: (N, D); targets: (N, M), -1 for none; outputs: (V, D); bias: (V,). Special words are no candidates.
     """
     bias = bias.clone()
     bias[: len(SPECIALS)] = -math.inf
     rows = max(1, MOST_LOGITS // len(outputs))
     total, n_targets = 0.0, 0
-    for q, target in zip(queries.split(rows), targets.split(rows), strict=True):
+    for q, target in zip(torch.split(queries, rows), torch.split(targets, rows), strict=True):
         log_p = torch.addmm(bias, q, outputs.T).log_softmax(dim=1)
         real = target >= 0
         total -= log_p.gather(1, target.clamp(min=0))[real].sum(dtype=torch.float64).item()

@@ -1,4 +1,4 @@
-"""A neural network as a learner: batches in, gradients, AdamW; each step a pure function of the state and its number."""
+"""A neural network as a learner: batches, gradients, AdamW; each step a pure function of the state and its number."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class NeuralLearner:
     """Trains a model whose forward gives named, summed losses."""
 
     unit = "tokens"
+    keeps_best = True
 
     def __init__(
         self,
@@ -70,7 +71,8 @@ class NeuralLearner:
                 with self._precision():
                     terms: dict[str, LossTerm] = self.model(batch, generator)
                 # Each sum is divided by its count over all micro-batches: the gradient is that of one big batch.
-                torch.stack([term.total / totals[name] for name, term in terms.items()]).sum().backward()
+                shares = [term.total / totals[name] for name, term in terms.items()]
+                torch.autograd.backward(torch.stack(shares).sum())
                 for name, term in terms.items():
                     sums[name] += float(term.total.detach())
         parts = {name: sums[name] / totals[name] for name in terms}
@@ -114,6 +116,15 @@ class NeuralLearner:
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         copy_state(dict(named_tensors(self.model)), weights)
+
+    def memory_bytes(self) -> int:
+        """Weights, gradients, two moments, and what one batch leaves for its backward pass."""
+        batch = self.batches[0]
+        activation_floats: Any = self.model.activation_floats
+        return 4 * (4 * self.parameter_count() + int(activation_floats(*batch.mask.shape)))
+
+    def state_bytes(self) -> int:
+        return 3 * 4 * self.parameter_count()
 
     def _precision(self) -> AbstractContextManager[Any]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
@@ -167,5 +178,5 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
 def has_fast_bfloat16(device: torch.device) -> bool:
     """bfloat16 pays only where the hardware multiplies it; elsewhere it is emulated and slower than float32."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

@@ -47,7 +47,7 @@ class AdamW:
         )
 
     def step(self, rate: float) -> float:
-        """Clip, update with `rate` of the peak learning rate, forget the gradients. Returns the norm before clipping."""
+        """Clip, update at `rate` of the peak learning rate, forget the gradients. Returns the norm before clipping."""
         norm = self._clip()
         for group in self.optimizer.param_groups:
             group["lr"] = rate * self.config.learning_rate

@@ -47,7 +47,7 @@ class RunDirectory:
         """A new, empty run. What is there already is never written over."""
         if path.is_file():
             raise CheckpointError(f"{path}: is a file; --out names the folder of the run.")
-        if path.is_dir() and any(path.iterdir()):
+        if not cls.holds_nothing(path):
             what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
             raise CheckpointError(f"{path}: {what}. Go on with --resume, or give another --out.")
         try:
@@ -73,6 +73,12 @@ class RunDirectory:
         names = {entry.name for entry in path.iterdir()}
         return not (names - {"state"} - {name for name in names if name.endswith(PARTIAL)})
 
+    def remove_if_empty(self) -> None:
+        """Take back the folders of a run that failed before anything was written into them."""
+        for folder in (self.state, self.path):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
     def write_config(self, table: Mapping[str, Any]) -> None:
         write_text(self.path / "config.toml", to_toml(table))
 
@@ -92,8 +98,8 @@ class RunDirectory:
                 file.write(line.encode("utf-8"))
         except OSError as error:
             raise CheckpointError(
-                f"{self.log_file}: cannot be written ({error.strerror}). What was saved before is intact; make room and "
-                f"go on with --resume."
+                f"{self.log_file}: cannot be written ({error.strerror}). What was saved before is intact; "
+                f"make room and go on with --resume."
             ) from error
 
     def log_bytes(self) -> int:

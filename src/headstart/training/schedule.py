@@ -19,7 +19,7 @@ DECAYS: dict[str, Callable[[float], float]] = {
 
 
 def rate_at(progress: float, warmup: float, decay: str, floor: float = 0.0) -> float:
-    """The share of the peak learning rate at `progress` (0 = start, 1 = end): up over `warmup`, then down to `floor`."""
+    """The share of the peak learning rate at `progress`, from 0 to 1: up over `warmup`, then down to `floor`."""
     progress = min(max(progress, 0.0), 1.0)
     if progress < warmup:
         return progress / warmup

@@ -93,8 +93,8 @@ class Session:
                 steps = max(1, round((self.config.epochs or 1) * self.learner.steps_per_epoch()))
             return StepPlan(steps)
         budget = self.config.budget
-        last_took = 0.0
-        if first:
+        last_took = evaluation_took
+        if "units" in first:
             units_per_second = first["units"] / max(evaluation_took, 1e-3)
             self.last_evaluation_units = int(units_per_second * LAST_EVALUATION_SHARE * budget)
             last_took = min(self.last_evaluation_units, self.facts.valid_units) / units_per_second
@@ -103,9 +103,9 @@ class Session:
             self.progress = replace(self.progress, began=self.clock.elapsed())
             if deadline - self.progress.began < LEAST_TRAINING_SHARE * budget:
                 raise ConfigError(
-                    f"--budget {budget:.0f}s leaves no time to train: {self.progress.began:.0f} s went into reading the "
-                    f"text and {last_took + evaluation_took:.0f} s are needed for the last evaluation. Give more; "
-                    f"the text is kept as ids, so the next run starts at once."
+                    f"--budget {budget:.0f}s leaves no time to train: {self.progress.began:.0f} s went into reading "
+                    f"the text and {last_took + evaluation_took:.0f} s are needed for the last evaluation. "
+                    f"Give more; the text is kept as ids, so the next run starts at once."
                 )
         return TimePlan(self.clock, self.progress.began, deadline)
 
@@ -144,8 +144,10 @@ class Session:
         if step.evaluation is not None:
             self.scores = step.evaluation
         if step.is_best and step.evaluation is not None:
-            write_tensors(self.run.best, self.learner.weights())
-            self.progress = replace(self.progress, best=step.evaluation["perplexity"], best_step=step.number)
+            best_step = step.number if self.learner.keeps_best else 0
+            if best_step:
+                write_tensors(self.run.best, self.learner.weights())
+            self.progress = replace(self.progress, best=step.evaluation["perplexity"], best_step=best_step)
         if time.monotonic() - self.saved_at >= max(self.config.save_seconds, self.saving_took / SAVING_SHARE):
             self._save()
 

@@ -32,7 +32,7 @@ from headstart.training.neighbours import sample_neighbourhoods, softmax_perplex
 MOST_BATCH_WORDS = (
     10_000  # gensim's inner loop has room for this many words in a call and drops the rest without a word
 )
-JOB_WORDS = 2_500  # workers take jobs of this size, so that at the end of a step none waits long for another
+JOB_WORDS = 5_000  # workers take jobs of this size, so that at the end of a step none waits long for another
 MEASURE_ONE_IN = 10
 PEAK_RATES = {"skipgram": 0.025, "cbow": 0.05}
 
@@ -75,6 +75,7 @@ class Word2VecLearner:
     """
 
     unit = "words"
+    keeps_best = False
 
     def __init__(
         self,
@@ -95,7 +96,9 @@ class Word2VecLearner:
         # Training sees word c only keep(c) of the time it occurs: dividing by it turns foretold into real frequencies.
         log_prior = config.ns_exponent * np.log(np.maximum(counts, 1)) - np.log(self.keep[:-1])
         self.log_prior = torch.from_numpy(log_prior).float()
-        self.neighbourhoods = sample_neighbourhoods(valid_shards, config.window, seed) if valid_shards else None
+        self.neighbourhoods = None
+        if valid_shards is not None:
+            self.neighbourhoods = sample_neighbourhoods(valid_shards, config.window, seed)
         self.step_units = config.step_words * config.workers
         self.model = inner_model(counts, config)
         # One for each job of a step: shallow copies share the vectors, but not the random state and the running loss.
@@ -122,10 +125,10 @@ class Word2VecLearner:
 
     def evaluate(self, most_units: int | None) -> dict[str, float]:
         """Perplexity under the softmax whose optimum negative sampling shares: P(c | w) ~ prior(c) exp(u_c . v_w)."""
-        if self.neighbourhoods is None or not len(self.neighbourhoods.centres):
+        sample = self.neighbourhoods.first(most_units) if self.neighbourhoods else None
+        if sample is None or not len(sample.centres):
             return {}
-        sample = self.neighbourhoods.first(most_units)
-        vectors, contexts = self.state().values()
+        vectors, contexts = self.state()["vectors"], self.state()["contexts"]
         if self.config.method == "skipgram":
             queries, targets = vectors[sample.centres], sample.contexts
         else:
@@ -149,17 +152,27 @@ class Word2VecLearner:
     def weights(self) -> dict[str, Tensor]:
         return self.state()
 
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        copy_state(self.state(), weights)
+
+    def memory_bytes(self) -> int:
+        """Both tables, and gensim's dictionary of the ids."""
+        return self.state_bytes() + 200 * len(self.counts)
+
+    def state_bytes(self) -> int:
+        return 4 * self.parameter_count()
+
     def _train_job(self, number: int, rate: float, model: Word2Vec, job: int, first: int, last: int) -> Trained:
         """Train on the sentences that start within units first..last of the text."""
         sentences = self.shards.sentences_between(first, last)
         if not sentences:
             return Trained(0.0, 0, 0)
-        ids = np.concatenate(sentences)
+        ids = np.concatenate(sentences).astype(np.int32)
         rng = np.random.default_rng(seed_of(self.seed, number, job))
         model.random = Draws(rng)
         loss, measured = 0.0, 0
         for batch in self._batches(ids, [len(sentence) for sentence in sentences], rng):
-            # gensim's loss costs some 7 % of the time where it is computed, so only a part of the words has it computed.
+            # gensim's loss costs some 7 % of the time where it is computed, so it is computed for a part of the words.
             n_measured = -(-len(batch) // MEASURE_ONE_IN)
             model.running_training_loss = 0.0
             measured += self._train_batch(model, batch[:n_measured], rate, compute_loss=True)
@@ -195,13 +208,15 @@ class Word2VecLearner:
 
 
 class Draws:
-    """What gensim's inner loop asks of `model.random`, answered in plain ints, which it takes up faster than numpy's."""
+    """What gensim's inner loop asks of `model.random`, in plain ints, which it takes up faster than numpy's."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def randint(self, low: int, high: int, size: int | None = None) -> int | list[int]:
-        drawn: int | list[int] = self.rng.integers(low, high, size).tolist() if size is not None else int(self.rng.integers(low, high))
+        drawn: int | list[int] = (
+            self.rng.integers(low, high, size).tolist() if size is not None else int(self.rng.integers(low, high))
+        )
         return drawn
 
 

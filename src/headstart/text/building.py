@@ -1,0 +1,78 @@
+"""Cache entries appear whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import DataError
+
+PREFIX = ".building-"
+STALE_SECONDS = 24 * 60 * 60
+
+
+def cache_key(**parts: Any) -> str:
+    """SHA-256 of everything an entry depends on."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """A folder to build in, beside `target`; it takes that name at the end, or is removed if anything goes wrong.
+
+    If another process finished the same entry first, its entry stays and this one is dropped.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        remove_stale(target.parent)
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=target.parent))
+    except OSError as error:
+        raise DataError(
+            f"{target.parent}: the cache cannot be written ({error.strerror}). Choose another place with the "
+            "environment variable HEADSTART_HOME."
+        ) from error
+    try:
+        yield folder
+        folder.chmod(0o755)  # mkdtemp's folders are for their maker alone; a cache may be shared
+        try:
+            folder.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_stale(parent: Path) -> None:
+    """Folders of builders that were killed. One at work touches its folder again and again."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        try:
+            stale = time.time() - folder.stat().st_mtime > STALE_SECONDS
+        except FileNotFoundError:  # its builder has just finished
+            continue
+        if stale:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """A reader finds the old file or the new one. The name in between is this thread's own."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(text.encode("utf-8", "replace"))
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink()
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}). Make room there, or choose another place."
+        ) from error

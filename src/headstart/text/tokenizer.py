@@ -1,0 +1,127 @@
+"""What every tokenizer can do, the table of them, and the tokenizer of whole words."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from headstart.errors import CheckpointError
+from headstart.text import words
+from headstart.text.encoding import Encoding, SentenceIds
+from headstart.text.runs import RunMemory, flatten, to_bytes
+from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.text.wordpiece import TOKENIZER, VOCAB, WordPieceTokenizer, load_wordpiece
+
+__all__ = ["TOKENIZERS", "Encoding", "SentenceIds", "Tokenizer", "WordTokenizer", "load_tokenizer"]
+
+WORDS = "words.tsv"
+
+
+class Tokenizer(Protocol):
+    """Text -> units with ids. Two tokenizers with one fingerprint give the same ids for every text."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def __len__(self) -> int:
+        """How many ids there are."""
+        ...
+
+    def encode(self, text: str) -> Encoding:
+        """The units of one text, with their places in it."""
+        ...
+
+    def encode_sentences(self, sentences: list[str]) -> SentenceIds:
+        """Ids alone, of many sentences: the fast path."""
+        ...
+
+    def save(self, directory: Path) -> None: ...
+
+
+class WordTokenizer:
+    """Whole words. A word outside the vocabulary is <UNK> in `encode`, and kept as an extra in `encode_sentences`.
+
+    A word of the text that is spelled like one of the marks (<S>, </S>, <UNK>) lies outside the vocabulary too.
+    """
+
+    kind = "words"
+
+    def __init__(self, vocabulary: Vocabulary, lowercase: bool | None = None) -> None:
+        """lowercase: None takes what the vocabulary was made with."""
+        if lowercase is not None and lowercase != vocabulary.lowercase:
+            vocabulary = replace(vocabulary, lowercase=lowercase)
+        self.vocabulary = vocabulary
+        self.lowercase = vocabulary.lowercase
+        described = f"words {words.RULE} {vocabulary.fingerprint()}"
+        self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
+        self._memory = RunMemory()
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    def encode(self, text: str) -> Encoding:
+        spans = words.word_spans(text)
+        units = [text[first:last] for first, last in spans]
+        ids = [self._id(word.lower() if self.lowercase else word) for word in units]
+        return Encoding(
+            text,
+            units,
+            np.array([self.vocabulary.unknown if id is None else id for id in ids], dtype=np.int32),
+            np.array(spans, dtype=np.int32).reshape(-1, 2),
+            np.arange(len(units), dtype=np.int32),
+        )
+
+    def encode_sentences(self, sentences: list[str]) -> SentenceIds:
+        self._memory.make_room()
+        known = self._memory.get
+        extras: dict[str, int] = {}
+        pieces: list[bytes] = []
+        counts: list[int] = []
+        for sentence in sentences:
+            runs = sentence.split()
+            counts.append(len(runs))
+            pieces += [known(run) or self._encode_run(run, extras) for run in runs]
+        ids, lengths = flatten(pieces, counts)
+        return SentenceIds(ids, lengths, list(extras))
+
+    def save(self, directory: Path) -> None:
+        self.vocabulary.save(directory / WORDS)
+
+    def _encode_run(self, run: str, extras: dict[str, int]) -> bytes:
+        """Remembered only if every word is known: an extra's number holds for one call."""
+        found = [word.lower() if self.lowercase else word for word in words.split_words(run)]
+        ids = [self._id(word) for word in found]
+        numbered = [
+            len(self) + extras.setdefault(word, len(extras)) if id is None else id
+            for word, id in zip(found, ids, strict=True)
+        ]
+        encoded = to_bytes(numbered)
+        if None not in ids:
+            self._memory.keep(run, encoded)
+        return encoded
+
+    def _id(self, word: str) -> int | None:
+        id = self.vocabulary.index.get(word)
+        return None if id is None or id < len(SPECIALS) else id
+
+
+TOKENIZERS: dict[str, type[WordTokenizer] | type[WordPieceTokenizer]] = {
+    "words": WordTokenizer,
+    "wordpiece": WordPieceTokenizer,
+}
+
+
+def load_tokenizer(directory: Path) -> Tokenizer:
+    """The tokenizer that was saved in a folder."""
+    if (directory / WORDS).is_file():
+        return WordTokenizer(Vocabulary.load(directory / WORDS))
+    if (directory / TOKENIZER).is_file() or (directory / VOCAB).is_file():
+        return load_wordpiece(directory)
+    raise CheckpointError(f"{directory}: no tokenizer is there; looked for {WORDS}, {TOKENIZER} and {VOCAB}.")

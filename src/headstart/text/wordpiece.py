@@ -1,0 +1,213 @@
+"""WordPiece, as BERT uses it: learned, loaded and saved in the form Hugging Face reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers  # type: ignore[import-untyped]
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from headstart.errors import DataError
+from headstart.text.building import write_atomically
+from headstart.text.encoding import Encoding, SentenceIds
+from headstart.text.runs import RunMemory, flatten, to_bytes
+
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LONGEST_WORD = 100  # BERT's: a longer word is unknown as a whole
+VOCAB, TOKENIZER, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
+# White space to Python, but control characters to BERT, which removes them and so joins what is around them.
+CONTROL_SPACE = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
+PLAIN_PARTS = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
+
+
+class WordPieceTokenizer:
+    """Pieces of words. The ids equal those of transformers' BertTokenizer for the same vocabulary."""
+
+    kind = "wordpiece"
+
+    def __init__(self, backend: tokenizers.Tokenizer, lowercase: bool) -> None:
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend = backend
+        self.lowercase = lowercase
+        serialised = backend.to_str()
+        self.fingerprint = hashlib.sha256(f"wordpiece {serialised}".encode()).hexdigest()
+        self.pad, self.unknown, self.cls, self.sep, self.mask = (self.id(special) for special in SPECIALS)
+        self._splits_at_space = splits_at_space(json.loads(serialised))
+        self._memory = RunMemory()
+
+    def __len__(self) -> int:
+        return int(self.backend.get_vocab_size())
+
+    def id(self, piece: str) -> int:
+        """The piece's id, or that of [UNK]."""
+        found = self.backend.token_to_id(piece)
+        return int(self.backend.token_to_id("[UNK]") if found is None else found)
+
+    @property
+    def pieces(self) -> list[str]:
+        """Every piece, in the order of the ids."""
+        vocabulary = self.backend.get_vocab()
+        return sorted(vocabulary, key=vocabulary.__getitem__)
+
+    def encode(self, text: str) -> Encoding:
+        """Words are runs that BERT's own splitting at white space and punctuation gives."""
+        found = self.backend.encode(text, add_special_tokens=False)
+        # The library counts the white space it dropped as well; words are numbered without gaps.
+        _, words = np.unique(np.array(found.word_ids, dtype=np.int32), return_inverse=True)
+        return Encoding(
+            text,
+            found.tokens,
+            np.array(found.ids, dtype=np.int32),
+            np.array(found.offsets, dtype=np.int32).reshape(-1, 2),
+            words.astype(np.int32),
+        )
+
+    def encode_sentences(self, sentences: list[str]) -> SentenceIds:
+        """The same ids as `encode`, many times faster: BERT never looks across white space, so runs are remembered."""
+        self._memory.make_room()
+        runs: list[str] = []
+        counts: list[int] = []
+        for sentence in sentences:
+            whole = not self._splits_at_space or CONTROL_SPACE.search(sentence)
+            mine = [sentence] if whole else sentence.split()
+            runs += mine
+            counts.append(len(mine))
+        known = self._memory.get
+        pieces = [known(run, b"") for run in runs]
+        missing = [place for place, piece in enumerate(pieces) if not piece]
+        self._learn_runs({runs[place]: None for place in missing})
+        for place in missing:
+            pieces[place] = self._memory[runs[place]]
+        ids, lengths = flatten(pieces, counts)
+        return SentenceIds(ids, lengths, [])
+
+    def _learn_runs(self, runs: Iterable[str]) -> None:
+        parts = {run: self._parts(run) for run in runs}
+        new = list({part: None for mine in parts.values() for part in mine if part not in self._memory})
+        for part, found in zip(new, self.backend.encode_batch_fast(new, add_special_tokens=False), strict=True):
+            self._memory.keep(part, to_bytes(found.ids))
+        for run, mine in parts.items():
+            if run not in self._memory:
+                self._memory.keep(run, b"".join([self._memory[part] for part in mine]))
+
+    def _parts(self, run: str) -> list[str]:
+        """BERT sets every mark of punctuation apart, so "good", "good," and "(good)" need the library once."""
+        plain = self._splits_at_space and run.isascii() and run.isprintable() and "[" not in run
+        return PLAIN_PARTS.findall(run) if plain else [run]
+
+    def save(self, directory: Path) -> None:
+        """tokenizer.json for the fast tokenizers, vocab.txt and tokenizer_config.json for the others."""
+        write_atomically(directory / TOKENIZER, self.backend.to_str(pretty=True))
+        write_atomically(directory / VOCAB, "".join(f"{piece}\n" for piece in self.pieces))
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
+        write_atomically(directory / SETTINGS, json.dumps(settings, indent=2) + "\n")
+
+
+def build_wordpiece(pieces: list[str], lowercase: bool) -> WordPieceTokenizer:
+    """BERT's tokenizer over these pieces, whose places are their ids. The special ones must be among them."""
+    ids = {piece: id for id, piece in enumerate(pieces)}
+    backend = tokenizers.Tokenizer(
+        models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD, continuing_subword_prefix="##")
+    )
+    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece()
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+    )
+    backend.add_special_tokens(list(SPECIALS))
+    return WordPieceTokenizer(backend, lowercase)
+
+
+def load_wordpiece(path: Path, *, lowercase: bool | None = None) -> WordPieceTokenizer:
+    """From vocab.txt, tokenizer.json or a folder with either.
+
+    lowercase: None takes what the files say. A vocab.txt alone says it by its pieces: those of an uncased model have no
+    capital letter.
+    """
+    if path.is_dir():
+        path = path / (TOKENIZER if (path / TOKENIZER).exists() else VOCAB)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: the WordPiece vocabulary cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: the WordPiece vocabulary is not UTF-8 (byte {error.start}).") from error
+    return from_json(text, path, lowercase) if path.suffix == ".json" else from_vocab(text, path, lowercase)
+
+
+def from_vocab(text: str, path: Path, lowercase: bool | None) -> WordPieceTokenizer:
+    pieces = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    check_specials(pieces, path)
+    first_lines: dict[str, int] = {}
+    for line, piece in enumerate(pieces, start=1):
+        if first_lines.setdefault(piece, line) != line:
+            raise DataError(f"{path}:{line}: the piece {piece!r} is already on line {first_lines[piece]}.")
+    if lowercase is None:
+        lowercase = read_lowercase(path.parent / SETTINGS)
+    if lowercase is None:
+        lowercase = not any(piece != piece.lower() for piece in pieces if not is_bracketed(piece))
+    return build_wordpiece(pieces, lowercase)
+
+
+def from_json(text: str, path: Path, lowercase: bool | None) -> WordPieceTokenizer:
+    try:
+        description = json.loads(text)
+        kind = description["model"].get("type")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: not a tokenizer of the tokenizers library ({error}).") from error
+    if kind != "WordPiece":
+        raise DataError(f"{path}: a WordPiece tokenizer is needed, got one of type {kind}.")
+    try:
+        backend = tokenizers.Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing more specific
+        raise DataError(f"{path}: the tokenizers library cannot read it ({error}).") from error
+    check_specials(backend.get_vocab(), path)
+    says = bool((description.get("normalizer") or {}).get("lowercase", False))
+    if lowercase is not None and lowercase != says:
+        raise DataError(
+            f"{path}: has lowercase = {says}, but {lowercase} was asked for. Leave it out, or use its vocab.txt."
+        )
+    return WordPieceTokenizer(backend, says)
+
+
+def check_specials(pieces: list[str] | dict[str, int], path: Path) -> None:
+    missing = [special for special in SPECIALS if special not in pieces]
+    if missing:
+        raise DataError(
+            f"{path}: has no piece {', '.join(missing)}; a WordPiece vocabulary needs {' '.join(SPECIALS)}."
+        )
+
+
+def read_lowercase(path: Path) -> bool | None:
+    """What tokenizer_config.json says, if it is there and says anything."""
+    if not path.is_file():
+        return None
+    try:
+        says = json.loads(path.read_text(encoding="utf-8")).get("do_lower_case")
+    except (OSError, ValueError, AttributeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}).") from error
+    return says if isinstance(says, bool) else None
+
+
+def is_bracketed(piece: str) -> bool:
+    return piece.startswith("[") and piece.endswith("]")
+
+
+def splits_at_space(description: dict[str, Any]) -> bool:
+    """Whether a tokenizer's ids for a text are those of its runs between white space, one after the other."""
+    plain_tokens = all(
+        not (token["lstrip"] or token["rstrip"] or token["single_word"]) and not re.search(r"\s", token["content"])
+        for token in description["added_tokens"]
+    )
+    normalizer, splitter = description["normalizer"] or {}, description["pre_tokenizer"] or {}
+    return plain_tokens and normalizer.get("type") == "BertNormalizer" and splitter.get("type") == "BertPreTokenizer"

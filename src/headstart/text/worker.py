@@ -1,0 +1,32 @@
+"""A worker process: reads jobs on standard input, answers on standard output, ends when the input ends.
+
+Started as a module of its own, so that a script that uses Headstart needs no `if __name__ == "__main__"`.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from headstart.errors import HeadstartError
+from headstart.text.frames import Frame, read_frame, write_frame
+from headstart.text.jobs import work_from
+
+
+def serve() -> None:
+    # Ctrl-C goes to every process of the terminal; the parent decides, and closing our input ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    order = read_frame(requests)
+    if order is None:
+        return
+    try:
+        work = work_from(order)
+        while (request := read_frame(requests)) is not None:
+            write_frame(answers, work(request.texts))
+    except HeadstartError as error:
+        write_frame(answers, Frame({"error": str(error)}))
+
+
+if __name__ == "__main__":
+    serve()
