@@ -33,10 +33,10 @@ def test_chinese_and_japanese_need_no_space():
     assert split("他说：「是吗？」我不知道。好！再见") == ["他说：「是吗？」", "我不知道。", "好！", "再见"]
 
 
-def test_a_blank_line_ends_a_sentence_and_a_line_break_only_if_asked():
+def test_a_blank_line_ends_a_sentence_and_lines_are_sentences_only_if_asked():
     text = "A title\n \nIt was\nhard-wrapped. So\nit is."
     assert split(text) == ["A title", "It was\nhard-wrapped.", "So\nit is."]
-    assert split(text, lines_are_sentences=True) == ["A title", "It was", "hard-wrapped.", "So", "it is."]
+    assert split(text, lines_are_sentences=True) == ["A title", "It was", "hard-wrapped. So", "it is."]
 
 
 @pytest.mark.parametrize("text", ["", " \n\n ", ".", ". . .", "a", "。"])

@@ -31,6 +31,11 @@ def test_size_counts_the_marks():
     assert len(counter(a=3, b=2, c=1).vocabulary(5, 1)) == 5
 
 
+def test_most_caps_a_vocabulary_of_every_word():
+    assert counter(a=3, b=2, c=1).vocabulary(None, 1, most=5).words[3:] == ("a", "b")
+    assert len(counter(a=3, b=2, c=1).vocabulary(None, 1, most=99)) == 6
+
+
 def test_more_words_than_the_text_has_is_an_error():
     with pytest.raises(DataError, match=r"has 2 different words .* at least 2 times.*tokenizer.size to at most 5"):
         counter(a=3, b=2, c=1).vocabulary(6, 2)

@@ -109,7 +109,14 @@ class Elmo(nn.Module):
         return Representations(torch.stack(self.hidden_states(ids, mask)), mask)
 
     def hidden_states(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
-        """R_0 .. R_L, each (B, T, D). The word's vector is repeated once per direction, so all have one width."""
+        """R_0 .. R_L, each (B, T, D). The word's vector is repeated once per direction, so all have one width.
+
+        Always in float32: the states of a long sentence add up what bfloat16 rounds away.
+        """
+        with torch.autocast(ids.device.type, enabled=False):
+            return self._hidden_states(ids, mask)
+
+    def _hidden_states(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
         words = self.characters(ids) * mask[..., None]
         packing = Packing.of(mask, self.directions)
         x = packing.pack(words)

@@ -35,7 +35,8 @@ def softmax_loss(h: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
     """
     if bias is None:
         bias = weight.new_zeros(len(weight))
-    total, correct = _ChunkedSoftmaxLoss.apply(h, weight, bias, targets, chunk)  # type: ignore[no-untyped-call]
+    with torch.autocast(h.device.type, enabled=False):  # sums over a vocabulary want float32
+        total, correct = _ChunkedSoftmaxLoss.apply(h.float(), weight, bias, targets, chunk)  # type: ignore[no-untyped-call]
     return SoftmaxLoss(total, int(correct))
 
 

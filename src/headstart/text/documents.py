@@ -31,7 +31,7 @@ class TextConfig(Section):
     """In .txt files, whether each line is a document; otherwise documents are separated by blank lines."""
 
     lines_are_sentences: bool = False
-    """Whether a line break ends a sentence; otherwise it is white space, as in books with hard-wrapped lines."""
+    """Whether each line is a sentence; otherwise a line break is white space, as in books with hard-wrapped lines."""
 
     valid_share: float = Field(default=0.01, ge=0.0, le=0.5)
     """The share of documents held out for validation when no validation text is given."""

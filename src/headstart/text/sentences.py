@@ -39,12 +39,12 @@ NUMBERED = frozenset(BEFORE_NUMBERS.split())
 def sentence_spans(text: str, lines_are_sentences: bool) -> list[tuple[int, int]]:
     """Sentences as (begin, end) in characters, without the white space around them; none is empty.
 
-    A blank line always ends a sentence; a line break alone does if `lines_are_sentences`.
+    A blank line always ends a sentence. If `lines_are_sentences`, each line is one, whatever stops are in it.
     """
-    spans: list[tuple[int, int]] = []
-    for first, last in paragraphs(text, LINE if lines_are_sentences else BLANK_LINE):
-        spans += paragraph_spans(text, first, last)
-    return spans
+    if lines_are_sentences:
+        trimmed = (trim(text, first, last) for first, last in paragraphs(text, LINE))
+        return [(first, last) for first, last in trimmed if first < last]
+    return [span for first, last in paragraphs(text, BLANK_LINE) for span in paragraph_spans(text, first, last)]
 
 
 def paragraphs(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
@@ -55,11 +55,16 @@ def paragraphs(text: str, separator: re.Pattern[str]) -> Iterator[tuple[int, int
     yield first, len(text)
 
 
-def paragraph_spans(text: str, first: int, last: int) -> list[tuple[int, int]]:
+def trim(text: str, first: int, last: int) -> tuple[int, int]:
     while first < last and text[first].isspace():
         first += 1
     while first < last and text[last - 1].isspace():
         last -= 1
+    return first, last
+
+
+def paragraph_spans(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    first, last = trim(text, first, last)
     spans: list[tuple[int, int]] = []
     for match in STOP.finditer(text, first, last):
         start, after = match.span()

@@ -39,7 +39,7 @@ class GloveConfig(Section):
     window: int = Field(10, ge=1)
     """Most words to either side that count as neighbours, each worth 1 / distance."""
     x_max: float = Field(10.0, gt=0)
-    """Count from which on every pair weighs the same; rarer ones weigh less. The paper's 100 suits billions of words."""
+    """Count from which on all pairs weigh the same; rarer ones weigh less. The paper's 100 is for billions of words."""
     power: float = Field(0.75, ge=0)
     """How fast the weight falls below x_max."""
     learning_rate: float = Field(0.3, gt=0)
@@ -52,6 +52,7 @@ class GloveLearner:
     """Word vectors in training on counted pairs. A step is a pure function of the state, its number and the rate."""
 
     unit = "pairs"
+    keeps_best = False
 
     def __init__(
         self,
@@ -110,6 +111,18 @@ class GloveLearner:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         copy_state(self.tensors, state)
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        parameters = {name: self.tensors[name] for name in PARAMETERS}
+        copy_state(parameters, {name: value for name, value in weights.items() if name in parameters})
+
+    def memory_bytes(self) -> int:
+        """The tables with AdaGrad's sums, the gradients of both tables, and the rows of a step's pairs."""
+        rows = 6 * 2 * self.config.pairs_per_step * self.config.dim
+        return self.state_bytes() + 4 * (self.parameter_count() + rows)
+
+    def state_bytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.tensors.values())
 
     def weights(self) -> dict[str, Tensor]:
         """`vectors`, words + contexts as in the paper, and the parameters it is made of."""
