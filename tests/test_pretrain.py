@@ -254,7 +254,14 @@ def test_a_vocabulary_larger_than_the_text_supports(kind: str, corpus: Path, tmp
 
 def test_wrong_keys_sizes_and_kinds(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    refuses(r"Unknown key 'layer' in \[encoder\]\. Did you mean 'layers'", ConfigError, "bert", corpus, out, settings={"encoder.layer": 3})  # noqa: E501
+    refuses(
+        r"Unknown key 'layer' in \[encoder\]\. Did you mean 'layers'",
+        ConfigError,
+        "bert",
+        corpus,
+        out,
+        settings={"encoder.layer": 3},
+    )  # noqa: E501
     refuses(r"No BERT size called 'minni'\. Did you mean 'mini'", ConfigError, "bert", corpus, out, size="minni")
     refuses(r"encoder\.width must divide evenly", ConfigError, "bert", corpus, out, settings={"encoder.heads": 3})
     refuses("exclude each other", ConfigError, "bert", corpus, out, steps=3, budget="10m")

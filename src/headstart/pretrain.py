@@ -153,9 +153,7 @@ def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirect
     return run
 
 
-def data_table(
-    paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tokenizer, corpora: Corpora
-) -> Table:
+def data_table(paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tokenizer, corpora: Corpora) -> Table:
     """What the run learns from, for config.toml: enough to find it again and to notice that it changed."""
     table: Table = {
         "sources": [str(path.resolve()) for path in paths],

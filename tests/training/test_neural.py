@@ -179,7 +179,9 @@ def test_bfloat16_is_chosen_only_where_it_pays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "batch"), [*MODELS, (lambda: elmo(softmax="sampled"), sentence_batch)], ids=["bert", "elmo", "elmo sampled"]
+    ("model", "batch"),
+    [*MODELS, (lambda: elmo(softmax="sampled"), sentence_batch)],
+    ids=["bert", "elmo", "elmo sampled"],
 )
 def test_eight_sentences_are_overfitted(model, batch) -> None:
     one = learner(model(), [batch(8, seed=0)], valid=[batch(8, seed=0)], learning_rate=2e-2)

@@ -143,9 +143,7 @@ class Bars(Lines):
 
 
 def figures(step: Step, unit: str) -> str:
-    return (
-        f"loss {step.result.loss:.3f}, {step.units_per_second:,.0f} {unit}/s, {duration(step.seconds_left)} left"
-    )
+    return f"loss {step.result.loss:.3f}, {step.units_per_second:,.0f} {unit}/s, {duration(step.seconds_left)} left"
 
 
 def scores_text(scores: dict[str, float]) -> str:

@@ -95,9 +95,7 @@ def static(
 def elmo(
     out: Out,
     text: Text = None,
-    size: Annotated[
-        str | None, typer.Option("--size", help="tiny, mini, small or original.  [default: mini]")
-    ] = None,
+    size: Annotated[str | None, typer.Option("--size", help="tiny, mini, small or original.  [default: mini]")] = None,
     directions: Annotated[
         str | None, typer.Option("--directions", help="both, or forward: the plain left-to-right language model.")
     ] = None,

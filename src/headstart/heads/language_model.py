@@ -88,7 +88,6 @@ class ElmoLanguageModel(nn.Module):
             terms["backward"] = self.head(self.dropout(backward_states), backward_words, generator)
         return terms
 
-
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, and the logits' of one chunk, twice."""
         return self.encoder.activation_floats(B, T) + 2 * min(B * T, CHUNK) * len(self.head.bias)

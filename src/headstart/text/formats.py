@@ -14,7 +14,9 @@ from typing import IO, Any
 
 from headstart.errors import DataError
 
-CHUNK_BYTES = 1 << 20
+# Small enough that the allocator keeps reusing the same memory: with larger pieces the heap grows bit by bit.
+CHUNK_BYTES = 1 << 16
+PART_CHARACTERS = 1 << 18  # so much of a document is passed on before its end is found
 LONGEST_LINE = 64 << 20
 BOM = b"\xef\xbb\xbf"
 BLANK_LINES = re.compile(r"\n\s*\n")
@@ -48,7 +50,7 @@ class Source:
         return min(self._raw.tell(), self.size)
 
     def chunks(self) -> Iterator[str]:
-        """The text in runs of whole lines of about a megabyte."""
+        """The text in runs of whole lines."""
         parts: list[bytes] = []
         length = 0
         first = True
@@ -112,7 +114,7 @@ def read_txt(source: Source, field: str | None, one_per_line: bool) -> Texts:
         for document in documents:
             yield document, starts
             starts = True
-        if len(rest) > CHUNK_BYTES and rest.strip():
+        if len(rest) > PART_CHARACTERS and rest.strip():
             cut = cut_point(rest, 0, len(rest))
             yield rest[:cut], starts
             rest, starts = rest[cut:], False

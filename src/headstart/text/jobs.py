@@ -17,7 +17,7 @@ from headstart.text.sentences import sentence_spans
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.text.words import split_words
 
-JOB_CHARACTERS = 1 << 18
+JOB_CHARACTERS = 1 << 16
 Work = Callable[[list[str]], Frame]
 
 

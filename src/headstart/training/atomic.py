@@ -40,9 +40,10 @@ def _write_bytes(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Equal tensors give equal files: there is one entry of metadata, because more come out in any order."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, lambda partial: save_file(plain, partial, dict(metadata or {})))
+    write_atomically(path, lambda partial: save_file(plain, partial, {"format": "pt"}))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -88,8 +88,8 @@ class RunDirectory:
     def write_card(self, text: str) -> None:
         write_text(self.path / "CARD.md", text)
 
-    def write_weights(self, weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        write_tensors(self.weights, weights, metadata)
+    def write_weights(self, weights: Mapping[str, Tensor]) -> None:
+        write_tensors(self.weights, weights)
 
     def log(self, record: Mapping[str, Any]) -> None:
         line = json.dumps(record, ensure_ascii=False) + "\n"

@@ -161,7 +161,7 @@ class Session:
     def _stop(self) -> None:
         """The watcher left between two steps: what there is becomes usable, and can be gone on from."""
         self._save()
-        self.run.write_weights(self.learner.weights(), self._metadata())
+        self.run.write_weights(self.learner.weights())
         self.write_card(self._finished(self.scores, self.progress.steps), stopped=True)
 
     def _finish(self) -> Finished:
@@ -170,7 +170,7 @@ class Session:
         if kept != self.progress.steps:
             self.learner.load_weights(read_tensors(self.run.best))
         scores = self.learner.evaluate(self.last_evaluation_units)
-        self.run.write_weights(self.learner.weights(), self._metadata())
+        self.run.write_weights(self.learner.weights())
         finished = self._finished(scores, kept)
         self.run.log({"final": scores, "kept_step": kept, "elapsed": round(finished.elapsed, 2)})
         self.write_card(finished, stopped=False)
@@ -178,9 +178,6 @@ class Session:
 
     def _finished(self, scores: dict[str, float], kept: int) -> Finished:
         return Finished(self.run.path, self.progress.steps, self.progress.units, self.clock.elapsed(), scores, kept)
-
-    def _metadata(self) -> dict[str, str]:
-        return {"format": "pt", "headstart": self.facts.kind, "step": str(self.progress.steps)}
 
 
 def log_line(step: Step) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""The command line as its user meets it: a process, its two streams and its exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TINY = ["--size", "tiny", "--set", "encoder.width=16", "--set", "encoder.inner=32", "--set", "objective.length=32"]
+ROOT = Path(__file__).parents[2]
+
+
+def headstart(*arguments: str | Path, **options) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headstart", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_a_log_gets_plain_lines_in_order(corpus: Path, tmp_path: Path) -> None:
+    done = headstart("pretrain", "bert", corpus, "--out", tmp_path / "run", *TINY, "--steps", "10")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert "\x1b" not in done.stderr
+    order = ["parameters, vocabulary", "needs about", "before training", "Measured over 5 steps", "step 10", "Done in"]
+    places = [done.stderr.index(text) for text in order]
+    assert places == sorted(places)
+    assert re.search(r"Measured over 5 steps: [\d,]+ tokens/s, about .* left", done.stderr)
+
+
+def test_quiet_is_silent(corpus: Path, tmp_path: Path) -> None:
+    done = headstart("pretrain", "bert", corpus, "--out", tmp_path / "run", *TINY, "--steps", "2", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["pretrain", "bert", "none.txt", "--out", "run"], "none.txt"),
+        (["pretrain", "bert", "--out", "run"], "no text to learn from"),
+        (["pretrain", "bert", "{corpus}", "--out", "run", "--set", "encoder.layer=3"], "Did you mean 'layers'?"),
+        (["pretrain", "bert", "{corpus}", "--out", "run", "--size", "hug"], "No BERT size called 'hug'"),
+        (["pretrain", "static", "{corpus}", "--out", "run", "--method", "skipgramm"], "Did you mean 'skipgram'?"),
+        (["pretrain", "elmo", "{corpus}", "--out", "run", "--directions", "backward"], "encoder.directions"),
+        (["pretrain", "bert", "{corpus}", "--out", "run", "--config", "none.toml"], "no such configuration file"),
+        (["pretrain", "bert", "{corpus}", "--out", "{corpus}"], "is a file"),
+        (["neighbours", "none", "play"], "no such folder"),
+    ],
+)
+def test_what_a_user_caused_is_one_line_and_exit_code_two(
+    arguments: list[str], says: str, corpus: Path, tmp_path: Path
+) -> None:
+    done = headstart(*(argument.replace("{corpus}", str(corpus)) for argument in arguments), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("headstart: ")
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_saves_and_resume_ends_like_a_run_never_stopped(corpus: Path, tmp_path: Path) -> None:
+    arguments = ["pretrain", "bert", corpus, *TINY, "--steps", "60"]
+    run = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headstart", *map(str, arguments), "--out", str(run), "--quiet"], stderr=subprocess.PIPE
+    )
+    while not (run / "log.jsonl").exists() or (run / "log.jsonl").stat().st_size < 600:
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"")
+    steps = json.loads(max((run / "state").glob("step-*.json")).read_text())["steps"]
+    assert 0 < steps < 60
+    done = headstart("pretrain", "bert", "--out", run, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert f"Going on from step {steps:,}." in done.stderr
+    assert headstart(*arguments, "--out", tmp_path / "whole", "--quiet").returncode == 0
+    assert (run / "weights.safetensors").read_bytes() == (tmp_path / "whole" / "weights.safetensors").read_bytes()
+
+
+def test_neighbours_of_a_word_and_of_a_word_in_a_sentence(corpus: Path, tmp_path: Path) -> None:
+    for kind, flags in (("static", ["--dim", "8"]), ("bert", TINY)):
+        assert headstart("pretrain", kind, corpus, "--out", tmp_path / kind, *flags, "--steps", "3").returncode == 0
+    words = headstart("neighbours", tmp_path / "static", "film", "--most", "3").stdout.splitlines()
+    assert len(words) == 3
+    assert all(re.fullmatch(r" *-?\d\.\d{3}  \S+", line) for line in words)
+    refused = headstart("neighbours", tmp_path / "bert", "film")
+    assert (refused.returncode, "depends on its sentence" in refused.stderr) == (2, True)
+    found = headstart("neighbours", tmp_path / "bert", "film", "--in", "Nobody likes the film .", "--among", corpus)
+    assert found.stdout.splitlines()[0].startswith(" 1.000  film:")
+
+
+def test_help_names_every_command_and_docs_name_every_option() -> None:
+    documents = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    documents += (ROOT / "README.md").read_text(encoding="utf-8")
+    top = headstart("--help").stdout
+    assert all(command in top for command in ("pretrain", "neighbours", "demo"))
+    for command in (["pretrain", "static"], ["pretrain", "elmo"], ["pretrain", "bert"], ["neighbours"], ["demo"]):
+        shown = headstart(*command, "--help", env={"COLUMNS": "200", "PATH": ""}).stdout
+        options = set(re.findall(r"--[a-z][a-z-]+", shown)) - {"--help"}
+        assert len(options) >= 3
+        missing = [option for option in sorted(options) if option not in documents]
+        assert not missing, f"{' '.join(command)}: {missing} stand in no document"
