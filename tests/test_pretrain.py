@@ -261,7 +261,7 @@ def test_wrong_keys_sizes_and_kinds(corpus: Path, tmp_path: Path) -> None:
         corpus,
         out,
         settings={"encoder.layer": 3},
-    )  # noqa: E501
+    )
     refuses(r"No BERT size called 'minni'\. Did you mean 'mini'", ConfigError, "bert", corpus, out, size="minni")
     refuses(r"encoder\.width must divide evenly", ConfigError, "bert", corpus, out, settings={"encoder.heads": 3})
     refuses("exclude each other", ConfigError, "bert", corpus, out, steps=3, budget="10m")
@@ -310,8 +310,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(corpus: Path, tmp_path: P
     if mounted.returncode:
         pytest.skip("this system does not let root mount a tmpfs")
     try:
+        settings = {"encoder.width": 128, "training.save_seconds": 0.0}
         with pytest.raises(CheckpointError, match=r"No space left on device|cannot be written"):
-            settings = {"encoder.width": 128, "training.save_seconds": 0.0}
             pretrain("bert", corpus, disk / "run", steps=4, settings=settings)
         assert not list(disk.rglob("*.partial"))
     finally:

@@ -142,6 +142,7 @@ def test_a_line_without_end_is_an_error(tmp_path, monkeypatch):
 def test_a_long_document_comes_in_blocks(tmp_path, monkeypatch, one_per_line):
     monkeypatch.setattr(documents, "BLOCK_CHARACTERS", 1000)
     monkeypatch.setattr(formats, "CHUNK_BYTES", 700)
+    monkeypatch.setattr(formats, "PART_CHARACTERS", 700)
     sentence = "A sentence of some words." + (" " if one_per_line else "\n")
     path = write(tmp_path / "a.txt", sentence * 400 + "\n\nshort\n\nlast")
     blocks = list(read_blocks([path], TextConfig(one_per_line=one_per_line)))

