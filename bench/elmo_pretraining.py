@@ -34,7 +34,7 @@ def real_batch(data: Path) -> tuple[LanguageModelBatch, Vocabulary]:
     counter = WordCounter()
     counter.add(Counter(split_words(text)))
     vocabulary = counter.vocabulary(VOCABULARY, 1)
-    sentences = [split_words(text[start:end]) for start, end in sentence_spans(text[:2_000_000], True)]
+    sentences = [split_words(text[start:end]) for start, end in sentence_spans(text, False)]
     marked = [["<S>", *words, "</S>"] for words in sentences if len(words) == WORDS][:B]
     targets = torch.tensor([[vocabulary.id(word) for word in words] for words in marked])
     characters = torch.from_numpy(np.array([[characters_of(word) for word in words] for words in marked]))

@@ -30,7 +30,7 @@ def first_sentences(path: Path) -> list[str]:
     n_words = 0
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
-            for start, end in sentence_spans(line, True):
+            for start, end in sentence_spans(line, False):
                 sentences.append(line[start:end].lower())
                 n_words += len(split_words(sentences[-1]))
             if n_words >= WORDS:

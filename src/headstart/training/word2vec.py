@@ -32,7 +32,9 @@ from headstart.training.neighbours import sample_neighbourhoods, softmax_perplex
 MOST_BATCH_WORDS = (
     10_000  # gensim's inner loop has room for this many words in a call and drops the rest without a word
 )
-JOB_WORDS = 5_000  # workers take jobs of this size, so that at the end of a step none waits long for another
+JOB_WORDS = 10_000  # workers take jobs of this size, several to a step, so that none waits long for another at its end
+STEP_WORDS = 50_000
+LEAST_STEPS = 20  # to an epoch of a short text, so that the learning rate can fall
 MEASURE_ONE_IN = 10
 PEAK_RATES = {"skipgram": 0.025, "cbow": 0.05}
 
@@ -62,8 +64,8 @@ class Word2VecConfig(Section):
     """Peak learning rate; left out, 0.025 for skipgram and 0.05 for cbow."""
     workers: int = Field(1, ge=1)
     """Threads that train on the same vectors. With more than one a run is not repeatable to the bit."""
-    step_words: int = Field(10_000, ge=1)
-    """Words of text each worker takes in one step."""
+    step_words: int | None = Field(None, ge=1)
+    """Words of text each worker takes in one step; left out, 50,000, or fewer where the text is short."""
 
 
 class Word2VecLearner:
@@ -99,7 +101,8 @@ class Word2VecLearner:
         self.neighbourhoods = None
         if valid_shards is not None:
             self.neighbourhoods = sample_neighbourhoods(valid_shards, config.window, seed)
-        self.step_units = config.step_words * config.workers
+        short = max(1, shards.n_units // (LEAST_STEPS * config.workers))
+        self.step_units = config.workers * (config.step_words or min(STEP_WORDS, short))
         self.model = inner_model(counts, config)
         # One for each job of a step: shallow copies share the vectors, but not the random state and the running loss.
         self.models = [copy.copy(self.model) for _ in range(0, self.step_units, JOB_WORDS)]
