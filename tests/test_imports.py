@@ -15,6 +15,7 @@ SOURCE = Path(headstart.__file__).parent
 # Left to right: each may import itself and what stands before it.
 FLOW = [
     "errors",
+    "atomic",
     "config",
     "metrics",
     "text",
@@ -31,7 +32,7 @@ FLOW = [
     "demo",
     "cli",
 ]
-WITHOUT_TORCH = ["errors", "config", "metrics", "text"]
+WITHOUT_TORCH = ["errors", "atomic", "config", "metrics", "text"]
 
 
 def room_of(path: Path) -> str:

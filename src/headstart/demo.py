@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headstart.atomic import write_text
 from headstart.config import cache_home
 from headstart.inspection.neighbours import Neighbour, neighbours_in_context, word_neighbours
 from headstart.pretrain import Event, pretrain
 from headstart.pretrained import load
-from headstart.training.atomic import write_text
 from headstart.training.events import Finished
 from headstart.weights.catalogue import fetch
 

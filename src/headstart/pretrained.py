@@ -21,8 +21,8 @@ from headstart.errors import CheckpointError, DataError
 from headstart.text.characters import characters_of
 from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
-from headstart.training.atomic import read_tensors
 from headstart.training.run import RunDirectory
+from headstart.training.tensors import read_tensors
 
 BATCH_SENTENCES = 32
 Vectors = NDArray[np.float32]

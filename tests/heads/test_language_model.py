@@ -90,10 +90,10 @@ def test_training_samples_by_the_generator_and_evaluation_is_exact() -> None:
 
 def test_auto_samples_only_where_it_pays() -> None:
     auto = LanguageModelConfig(samples=100)
-    assert not auto.is_sampled(400)
-    assert auto.is_sampled(401)
-    assert NextWordHead(4, 401, auto).samples == 100
-    assert NextWordHead(4, 400, auto).samples is None
+    assert not auto.is_sampled(200)
+    assert auto.is_sampled(201)
+    assert NextWordHead(4, 201, auto).samples == 100
+    assert NextWordHead(4, 200, auto).samples is None
 
 
 def test_an_untrained_model_guesses_evenly() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from headstart.atomic import PARTIAL
 from headstart.errors import CheckpointError
-from headstart.training.atomic import read_tensors, write_tensors, write_text
 from headstart.training.run import Progress, RunDirectory
+from headstart.training.tensors import read_tensors, write_tensors
 
 STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.tensor(3)}
 
@@ -119,7 +120,8 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     code = (
         "import resource, sys, torch; from pathlib import Path\n"
         "from headstart.errors import CheckpointError\n"
-        "from headstart.training.atomic import write_tensors, write_text\n"
+        "from headstart.atomic import write_text\n"
+        "from headstart.training.tensors import write_tensors\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, (4096, {resource.RLIM_INFINITY}))\n"
         "failures = 0\n"
         "big = {'a': torch.zeros(10_000)}\n"
@@ -144,6 +146,14 @@ def test_a_torn_weights_file_is_one_sentence(tmp_path: Path) -> None:
         read_tensors(tmp_path / "none.safetensors")
 
 
-def test_text_is_written_whole(tmp_path: Path) -> None:
-    write_text(tmp_path / "CARD.md", "Zürich 日本\n")
-    assert (tmp_path / "CARD.md").read_text(encoding="utf-8") == "Zürich 日本\n"
+def test_two_processes_cannot_work_on_one_run(run: RunDirectory) -> None:
+    with run.locked(), pytest.raises(CheckpointError, match="another process"), run.locked():
+        raise AssertionError("the second lock was given")
+
+
+def test_what_a_killed_process_left_half_written_is_removed(run: RunDirectory) -> None:
+    left = [run.path / f"CARD.md.1.2{PARTIAL}", run.state / f"step-000000001.safetensors.1.2{PARTIAL}"]
+    for path in left:
+        path.write_text("half")
+    with run.locked():
+        assert not any(path.exists() for path in left)

@@ -34,14 +34,14 @@ class LanguageModelConfig(Section):
     """The softmax of a next-word language model."""
 
     softmax: Literal["auto", "full", "sampled"] = "auto"
-    """Loss over every word, or over sampled words in training; auto samples when words exceed four times `samples`."""
+    """Loss over every word, or over sampled words in training; auto samples when words exceed twice `samples`."""
 
     samples: int = Field(default=8192, ge=1)
     """Words drawn per direction and step when the softmax is sampled."""
 
     def is_sampled(self, vocabulary_size: int) -> bool:
         if self.softmax == "auto":
-            return vocabulary_size > 4 * self.samples
+            return vocabulary_size > 2 * self.samples
         return self.softmax == "sampled"
 
 

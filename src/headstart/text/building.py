@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +59,3 @@ def remove_stale(parent: Path) -> None:
             continue
         if stale:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """A reader finds the old file or the new one. The name in between is this thread's own."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(text.encode("utf-8", "replace"))
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):  # the first error is the one to tell
-            temporary.unlink()
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}). Make room there, or choose another place."
-        ) from error

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.atomic import write_text
 from headstart.errors import CheckpointError, DataError
-from headstart.text.building import write_atomically
 
 SENTENCE_START, SENTENCE_END, UNKNOWN = SPECIALS = ("<S>", "</S>", "<UNK>")
 HEADER = "# headstart words lowercase="
@@ -49,7 +49,7 @@ class Vocabulary:
         """One `word TAB count` a line, after a line that says how the words were made."""
         lines = (f"{word}\t{count}" for word, count in zip(self.words, self.counts.tolist(), strict=True))
         text = "\n".join([f"{HEADER}{str(self.lowercase).lower()}", *lines, ""])
-        write_atomically(path, text)
+        write_text(path, text)
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
@@ -138,7 +138,7 @@ class WordCounter:
     def save(self, path: Path) -> None:
         """One `word TAB count` a line, after a line with what else is known."""
         lines = (f"{word}\t{count}" for word, count in self.counts.items())
-        write_atomically(path, "\n".join([f"{COUNTS_HEADER}\t{self.total}\t{self.floor}", *lines, ""]))
+        write_text(path, "\n".join([f"{COUNTS_HEADER}\t{self.total}\t{self.floor}", *lines, ""]))
 
     @classmethod
     def load(cls, path: Path, lowercase: bool) -> WordCounter | None:

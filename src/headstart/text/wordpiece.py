@@ -13,8 +13,8 @@ import numpy as np
 import tokenizers  # type: ignore[import-untyped]
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
+from headstart.atomic import write_text
 from headstart.errors import DataError
-from headstart.text.building import write_atomically
 from headstart.text.encoding import Encoding, SentenceIds
 from headstart.text.runs import RunMemory, flatten, to_bytes
 
@@ -104,10 +104,10 @@ class WordPieceTokenizer:
 
     def save(self, directory: Path) -> None:
         """tokenizer.json for the fast tokenizers, vocab.txt and tokenizer_config.json for the others."""
-        write_atomically(directory / TOKENIZER, self.backend.to_str(pretty=True))
-        write_atomically(directory / VOCAB, "".join(f"{piece}\n" for piece in self.pieces))
+        write_text(directory / TOKENIZER, self.backend.to_str(pretty=True))
+        write_text(directory / VOCAB, "".join(f"{piece}\n" for piece in self.pieces))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
-        write_atomically(directory / SETTINGS, json.dumps(settings, indent=2) + "\n")
+        write_text(directory / SETTINGS, json.dumps(settings, indent=2) + "\n")
 
 
 def build_wordpiece(pieces: list[str], lowercase: bool) -> WordPieceTokenizer:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from headstart.atomic import PARTIAL, write_text
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
-from headstart.training.atomic import PARTIAL, read_tensors, sha256_of, write_tensors, write_text
+from headstart.training.tensors import read_tensors, sha256_of, write_tensors
 
 KEPT_CHECKPOINTS = 2
 
@@ -118,6 +121,18 @@ class RunDirectory:
         for steps in self._saved_steps()[KEPT_CHECKPOINTS:]:
             for file in reversed(self._files(steps)):
                 file.unlink(missing_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes off this run; what a killed one left half-written is then nobody's and is removed."""
+        with (self.state / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise CheckpointError(f"{self.path}: another process is at work on this run; wait for it.") from error
+            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.glob(f"*{PARTIAL}")]:
+                partial.unlink()
+            yield
 
     def restore(self) -> tuple[Progress, dict[str, Tensor] | None, list[str]]:
         """The newest whole checkpoint (None: there is none yet), and a sentence for each broken one passed over."""

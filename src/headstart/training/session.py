@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from headstart.errors import ConfigError
-from headstart.training.atomic import read_tensors, write_tensors
 from headstart.training.curves import Curves, open_curves
 from headstart.training.events import Finished, Notice, Planned
 from headstart.training.learner import Learner
 from headstart.training.loop import Clock, Plan, Step, StepPlan, TimePlan, TrainingConfig, train
 from headstart.training.run import Progress, RunDirectory
+from headstart.training.tensors import read_tensors, write_tensors
 
 LAST_EVALUATION_SHARE = 0.08
 """Of a time budget: the last evaluation takes no more, reading less of the held-out text if it must."""
@@ -50,9 +50,13 @@ class Session:
         self.scores: dict[str, float] = {}
         self.saved_at = time.monotonic()
         self.saving_took = 0.0
-        self.last_evaluation_units: int | None = None
+        self.evaluated_per_second: float | None = None
 
     def go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
+        with self.run.locked():
+            yield from self._go()
+
+    def _go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
         yield from self._restore()
         first, took = self._first_evaluation()
         plan = self._plan(first, took)
@@ -95,9 +99,8 @@ class Session:
         budget = self.config.budget
         last_took = evaluation_took
         if "units" in first:
-            units_per_second = first["units"] / max(evaluation_took, 1e-3)
-            self.last_evaluation_units = int(units_per_second * LAST_EVALUATION_SHARE * budget)
-            last_took = min(self.last_evaluation_units, self.facts.valid_units) / units_per_second
+            self.evaluated_per_second = first["units"] / max(evaluation_took, 1e-3)
+            last_took = min(LAST_EVALUATION_SHARE * budget, self.facts.valid_units / self.evaluated_per_second)
         deadline = budget - last_took - evaluation_took - 1.0
         if not self.progress.steps:
             self.progress = replace(self.progress, began=self.clock.elapsed())
@@ -169,12 +172,19 @@ class Session:
         kept = self.progress.best_step or self.progress.steps
         if kept != self.progress.steps:
             self.learner.load_weights(read_tensors(self.run.best))
-        scores = self.learner.evaluate(self.last_evaluation_units)
+        scores = self.learner.evaluate(self._last_evaluation_units())
         self.run.write_weights(self.learner.weights())
         finished = self._finished(scores, kept)
         self.run.log({"final": scores, "kept_step": kept, "elapsed": round(finished.elapsed, 2)})
         self.write_card(finished, stopped=False)
         return finished
+
+    def _last_evaluation_units(self) -> int | None:
+        """All held-out text, or as much of it as the time left is enough for, but what was measured on the way."""
+        if self.config.budget is None or self.evaluated_per_second is None:
+            return None
+        seconds = self.config.budget - self.clock.elapsed() - 1.0
+        return max(self.config.evaluate_units, int(0.9 * seconds * self.evaluated_per_second))
 
     def _finished(self, scores: dict[str, float], kept: int) -> Finished:
         return Finished(self.run.path, self.progress.steps, self.progress.units, self.clock.elapsed(), scores, kept)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headstart.atomic import write_atomically, write_text
+from headstart.errors import CheckpointError
+
+
+def test_text_is_written_whole_and_its_folder_made(tmp_path: Path) -> None:
+    write_text(tmp_path / "new" / "CARD.md", "Zürich 日本\n")
+    assert (tmp_path / "new" / "CARD.md").read_text(encoding="utf-8") == "Zürich 日本\n"
+
+
+def test_a_failure_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    write_text(tmp_path / "x", "old")
+
+    def fails(partial: Path) -> None:
+        partial.write_text("half of the n")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        write_atomically(tmp_path / "x", fails)
+    assert (tmp_path / "x").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        write_text(tmp_path / "file" / "x", "text")
