@@ -100,7 +100,8 @@ class Session:
         last_took = evaluation_took
         if "units" in first:
             self.evaluated_per_second = first["units"] / max(evaluation_took, 1e-3)
-            last_took = min(LAST_EVALUATION_SHARE * budget, self.facts.valid_units / self.evaluated_per_second)
+            whole_took = self.facts.valid_units / self.evaluated_per_second
+            last_took = max(evaluation_took, min(LAST_EVALUATION_SHARE * budget, whole_took))
         deadline = budget - last_took - evaluation_took - 1.0
         if not self.progress.steps:
             self.progress = replace(self.progress, began=self.clock.elapsed())
