@@ -54,6 +54,8 @@ class PiecesConfig(Section):
 
     size: int | None = Field(default=None, ge=100)
     """Pieces to learn; left out, 30,522 or as many as the text supports."""
+    min_count: int = Field(default=2, ge=1)
+    """Rarer pieces are not learned."""
     path: str | None = None
     """A vocab.txt, a tokenizer.json or a folder with either, to use instead of learning one."""
     lowercase: bool = True
@@ -159,6 +161,7 @@ def learn_or_load_pieces(config: BertRun, paths: list[Path], place: Workplace) -
             config.text,
             size=settings.size or PUBLISHED_PIECES,
             lowercase=settings.lowercase,
+            min_count=settings.min_count,
             exact=settings.size is not None,
             cache=place.cache,
         )

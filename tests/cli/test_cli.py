@@ -95,6 +95,15 @@ def test_neighbours_of_a_word_and_of_a_word_in_a_sentence(corpus: Path, tmp_path
     assert found.stdout.splitlines()[0].startswith(" 1.000  film:")
 
 
+@pytest.mark.parametrize("command", re.findall(r"^headstart (pretrain .*)", (ROOT / "README.md").read_text(), re.M))
+def test_the_readmes_commands_run(command: str, corpus: Path, tmp_path: Path) -> None:
+    """On a small text and for two steps; everything else as it stands there."""
+    words = command.replace("reviews.txt", str(corpus)).replace("--budget 1h", "").split()
+    done = headstart(*words, "--steps", "2", "--set", "tokenizer.min_count=1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / words[words.index("--out") + 1] / "weights.safetensors").exists()
+
+
 def test_help_names_every_command_and_docs_name_every_option() -> None:
     documents = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
     documents += (ROOT / "README.md").read_text(encoding="utf-8")

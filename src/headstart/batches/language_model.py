@@ -13,9 +13,9 @@ from headstart.batches.order import Permutation
 from headstart.batches.sequences import Sentences, Sequences, Windows
 from headstart.text.characters import MAX_CHARACTERS, character_table, characters_of
 from headstart.text.shards import Shards
-from headstart.text.vocabulary import Vocabulary
+from headstart.text.vocabulary import SPECIALS, Vocabulary
 
-BEGIN, END, UNKNOWN = 0, 1, 2
+BEGIN, END, UNKNOWN = range(len(SPECIALS))
 POOL_BATCHES = 32
 Unit = Literal["sentence", "window"]
 

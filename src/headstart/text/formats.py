@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import re
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -54,7 +55,7 @@ class Source:
         parts: list[bytes] = []
         length = 0
         first = True
-        while some := self._read(CHUNK_BYTES):
+        while some := self.read(CHUNK_BYTES):
             some, first = (some.removeprefix(BOM), False) if first else (some, False)
             cut = some.rfind(b"\n") + 1
             if cut:
@@ -69,7 +70,7 @@ class Source:
 
     def lines(self) -> Iterator[str]:
         """The text line by line, each with its line break."""
-        while some := self._read(LONGEST_LINE + 1, whole_line=True):
+        while some := self.read(LONGEST_LINE + 1, whole_line=True):
             if len(some) > LONGEST_LINE:
                 raise self._too_long()
             yield self._lines_of(some.removeprefix(BOM) if self.line == 0 else some)
@@ -86,7 +87,7 @@ class Source:
         self.line += some.count(b"\n") + (not some.endswith(b"\n"))
         return text
 
-    def _read(self, most: int, whole_line: bool = False) -> bytes:
+    def read(self, most: int, whole_line: bool = False) -> bytes:
         try:
             return self.file.readline(most) if whole_line else self.file.read(most)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -199,7 +200,7 @@ def read_parquet(source: Source, field: str | None, one_per_line: bool) -> Texts
             f"{source.path}: reading parquet files needs pyarrow. Install it with: pip install 'headstart[parquet]'"
         ) from error
     try:
-        table = pyarrow.parquet.ParquetFile(source.file)
+        table = pyarrow.parquet.ParquetFile(unpacked(source))
         names = table.schema_arrow.names
         field = field or choose_field(names, str(source.path))
         if field not in names:
@@ -211,7 +212,18 @@ def read_parquet(source: Source, field: str | None, one_per_line: bool) -> Texts
         raise DataError(f"{source.path}: not a parquet file that can be read ({error}).") from error
 
 
-SET_FIELD = "Choose the one with the text by text.field."
+def unpacked(source: Source) -> IO[bytes]:
+    """A file to jump about in, as parquet needs: a packed one is unpacked to the disk first, not to memory."""
+    if not isinstance(source.file, gzip.GzipFile):
+        return source.file
+    file = tempfile.TemporaryFile()  # noqa: SIM115  (removed when the reader lets go of it)
+    while some := source.read(CHUNK_BYTES):
+        file.write(some)
+    file.seek(0)
+    return file
+
+
+SET_FIELD = "Name the one with the text with --field."
 
 
 def choose_field(names: Sequence[str], where: str) -> str:
@@ -238,13 +250,14 @@ def clean(text: str) -> str:
     return universal(text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text))
 
 
-PLAIN: dict[str, Callable[[Source, str | None, bool], Texts]] = {
+READERS: dict[str, Callable[[Source, str | None, bool], Texts]] = {
     ".txt": read_txt,
     ".jsonl": read_jsonl,
     ".csv": read_csv,
     ".tsv": read_tsv,
+    ".parquet": read_parquet,
 }
-FORMATS = {**PLAIN, **{f"{suffix}.gz": reader for suffix, reader in PLAIN.items()}, ".parquet": read_parquet}
+FORMATS = READERS | {f"{suffix}.gz": reader for suffix, reader in READERS.items()}
 
 
 def format_of(path: Path) -> str:
