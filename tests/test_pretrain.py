@@ -217,6 +217,19 @@ def test_config_files_and_their_order(corpus: Path, tmp_path: Path) -> None:
     again = headstart.pretrain("bert", corpus, out=tmp_path / "again", config=tmp_path / "run" / "config.toml")
     list(again)
     assert same(weights(tmp_path / "run"), weights(tmp_path / "again"))
+    longer = headstart.pretrain("bert", corpus, out=tmp_path / "longer", config=tmp_path / "c.toml", epochs=0.1)
+    *_, finished = longer
+    assert finished.steps == 4, "a length given as a flag takes the place of the file's"
+
+
+def test_word_vectors_go_on_as_what_they_began_as(corpus: Path, tmp_path: Path) -> None:
+    pretrain("glove", corpus, tmp_path / "run")
+    *_, finished = headstart.pretrain("static", out=tmp_path / "run", resume=True)
+    assert finished.steps == 6
+    with pytest.raises(CheckpointError, match="cannot go on as cbow: this run is of kind glove"):
+        headstart.pretrain("cbow", out=tmp_path / "run", resume=True)
+    with pytest.raises(CheckpointError, match="cannot go on as bert: this run is of kind static"):
+        headstart.pretrain("bert", out=tmp_path / "run", resume=True)
 
 
 # Bad input: one clear sentence each, and nothing left behind.

@@ -35,6 +35,7 @@ from headstart.training.session import Facts, Session
 
 Event = Reading | Notice | Planned | Step | Finished
 Sources = str | Path | Sequence[str | Path]
+STATIC, DEFAULT_STATIC = "static", "skipgram"
 LENGTHS = ("steps", "epochs", "budget")
 
 
@@ -70,6 +71,8 @@ def pretrain(
 ) -> Generator[Event, None, None]:
     """Pretrain `kind` ("skipgram", "cbow", "glove", "elmo" or "bert") on `text` and leave it in the folder `out`.
 
+    "static" is skip-gram or, with `resume`, whichever kind of word vectors the run began as.
+
     Settings are checked at once; the work happens as the returned generator is drawn from, and each value says how far
     it is. Closing it, or leaving the `for`, stops the run after the current step with its state saved, so that
     `resume=True` goes on from there. `settings` is {"encoder.layers": 3} or ["encoder.layers=3"].
@@ -77,20 +80,21 @@ def pretrain(
         for event in headstart.pretrain("bert", "reviews.txt", out="runs/bert", size="tiny", budget="10m"):
             print(event)
     """
-    generation = pick(GENERATIONS, kind, "encoder")
+    pick({**GENERATIONS, STATIC: None}, kind, "encoder")
     lengths = {"steps": steps, "epochs": epochs, "budget": budget}
     flags: Table = {"training": {name: value for name, value in lengths.items() if value is not None}}
     if seed is not None:
         flags["seed"] = seed
-    given = overlay(read_table(config), flags, settings_table(settings))
+    given = overlay(with_length(read_table(config), flags), flags, settings_table(settings))
     sources, valid_sources = as_list(text), None if valid is None else as_list(valid)
     data: Table | None = None
     if resume and not RunDirectory.holds_nothing(Path(out)):
-        table, data = continued(RunDirectory.open(Path(out)), generation, kind, size, given)
+        generation, table, data = continued(RunDirectory.open(Path(out)), kind, size, given)
         sources = sources or data["sources"]
         valid_sources = valid_sources or data.get("valid")
     else:
-        table = with_defaults(generation.defaults(size, given), given)
+        generation = GENERATIONS[DEFAULT_STATIC if kind == STATIC else kind]
+        table = overlay(with_length(generation.defaults(size, given), given), given)
     if not sources:
         raise ConfigError("There is no text to learn from: name one or more files, folders or globs.")
     place = Workplace(Path(cache) if cache is not None else cache_home(), workers or os.cpu_count() or 1)
@@ -184,14 +188,18 @@ def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora) -> Facts
     )
 
 
-def continued(
-    run: RunDirectory, generation: Generation, kind: str, size: str | None, given: Table
-) -> tuple[Table, Table]:
-    """The saved configuration of a run to go on with, and its data table; what is asked for now must not differ."""
+def continued(run: RunDirectory, kind: str, size: str | None, given: Table) -> tuple[Generation, Table, Table]:
+    """The generation of a run to go on with, its settings and its data table; what is asked for must not differ."""
     table = run.read_config()
     data = table.pop("data", None)
-    if not isinstance(data, dict) or "sources" not in data:
+    if not isinstance(data, dict) or "sources" not in data or "kind" not in table:
         raise CheckpointError(f"{run.path / 'config.toml'}: has no [data] sources; it was not written by a run.")
+    began_as = table["kind"]
+    if began_as == STATIC and kind != STATIC:
+        began_as = table["objective"].get("method", "glove")
+    if began_as != kind:
+        raise CheckpointError(f"{run.path}: --resume cannot go on as {kind}: this run is of kind {began_as}.")
+    generation = GENERATIONS[table["objective"].get("method", "glove") if kind == STATIC else kind]
     saved = resolve(generation.config, table, str(run.path / "config.toml"))
     asked = resolve(generation.config, overlay(table, given, {"size": size} if size else {}))
     before, now = flat(saved.model_dump()), flat(asked.model_dump())
@@ -201,15 +209,14 @@ def continued(
                 f"{run.path}: --resume cannot change '{key}': the run began with {before[key]!r}, got {value!r}. "
                 f"Leave the option out, or start a new run in another --out."
             )
-    return table, data
+    return generation, table, data
 
 
-def with_defaults(defaults: Table, given: Table) -> Table:
-    """Defaults under what was given; a given length (steps, epochs or budget) takes the place of the default one."""
-    if given.get("training", {}).keys() & set(LENGTHS):
-        shortened = {key: value for key, value in defaults["training"].items() if key not in LENGTHS}
-        defaults = {**defaults, "training": shortened}
-    return overlay(defaults, given)
+def with_length(under: Table, given: Table) -> Table:
+    """What lies under the settings given, without its own length where they bring one (steps, epochs or budget)."""
+    if not given.get("training", {}).keys() & set(LENGTHS) or "training" not in under:
+        return under
+    return {**under, "training": {key: value for key, value in under["training"].items() if key not in LENGTHS}}
 
 
 def read_table(config: str | Path | Mapping[str, Any] | None) -> Table:

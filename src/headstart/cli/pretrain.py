@@ -53,7 +53,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")
 def static(
     out: Out,
     text: Text = None,
-    method: Annotated[str, typer.Option("--method", help="skipgram, cbow or glove.")] = "skipgram",
+    method: Annotated[
+        str | None, typer.Option("--method", help="skipgram, cbow or glove.  [default: skipgram]")
+    ] = None,
     dim: Annotated[int | None, typer.Option("--dim", help="Width of the vectors.  [default: 100]")] = None,
     vocabulary_size: Vocabulary = None,
     valid: Valid = None,
@@ -71,10 +73,11 @@ def static(
     """Word vectors: word2vec (skip-gram, CBOW) or GloVe."""
     from headstart.config import pick
 
-    pick(dict.fromkeys(STATIC_METHODS), method, "method")
+    if method is not None:
+        pick(dict.fromkeys(STATIC_METHODS), method, "method")
     flags = {"objective.dim": dim, "tokenizer.size": vocabulary_size, **text_flags(field, one_per_line)}
     watch(
-        method,
+        method or "static",
         text,
         flags,
         settings,

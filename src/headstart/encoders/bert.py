@@ -15,7 +15,7 @@ from headstart.encoders.dropout import Dropout
 from headstart.encoders.representations import Representations
 from headstart.errors import DataError
 
-INITIAL_DEVIATION = 0.02
+PUBLISHED_DEVIATION, PUBLISHED_WIDTH = 0.02, 768
 
 
 class BertConfig(Section):
@@ -156,9 +156,14 @@ class Block(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """As published: weights normal with deviation 0.02, cut at two deviations; biases zero; LayerNorm the identity."""
+    """As published at the published widths: normal, deviation 0.02, cut at two; biases zero; LayerNorm the identity.
+
+    A linear layer narrower than BERT base gets the deviation at which its output varies as much as base's does; with
+    0.02 the attention of a small network starts so flat that it takes long to leave the uniform.
+    """
     if isinstance(module, nn.Linear | nn.Embedding):
-        cut = 2 * INITIAL_DEVIATION
-        nn.init.trunc_normal_(module.weight, std=INITIAL_DEVIATION, a=-cut, b=cut)
-    if isinstance(module, nn.Linear):
-        nn.init.zeros_(module.bias)
+        deviation = PUBLISHED_DEVIATION
+        if isinstance(module, nn.Linear):
+            nn.init.zeros_(module.bias)
+            deviation *= max(1.0, math.sqrt(PUBLISHED_WIDTH / module.in_features))
+        nn.init.trunc_normal_(module.weight, std=deviation, a=-2 * deviation, b=2 * deviation)

@@ -89,8 +89,9 @@ class ElmoLanguageModel(nn.Module):
         return terms
 
     def activation_floats(self, B: int, T: int) -> int:
-        """The encoder's, and the logits' of one chunk, twice."""
-        return self.encoder.activation_floats(B, T) + 2 * min(B * T, CHUNK) * len(self.head.bias)
+        """The encoder's, one chunk of logits twice (evaluation's, too), and about ten arrays of sampled logits."""
+        sampled = 10 * B * T * (self.head.samples or 0)
+        return self.encoder.activation_floats(B, T) + 2 * min(B * T, CHUNK) * len(self.head.bias) + sampled
 
 
 class HiddenPieceHead(nn.Module):

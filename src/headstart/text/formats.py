@@ -9,6 +9,7 @@ import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -200,27 +201,30 @@ def read_parquet(source: Source, field: str | None, one_per_line: bool) -> Texts
             f"{source.path}: reading parquet files needs pyarrow. Install it with: pip install 'headstart[parquet]'"
         ) from error
     try:
-        table = pyarrow.parquet.ParquetFile(unpacked(source))
-        names = table.schema_arrow.names
-        field = field or choose_field(names, str(source.path))
-        if field not in names:
-            raise DataError(f"{source.path}: has no column '{field}'; there are: {', '.join(names)}. {SET_FIELD}")
-        for batch in table.iter_batches(batch_size=1024, columns=[field]):
-            for value in batch.column(0).to_pylist():
-                yield text_of(value, field, str(source.path)), True
+        with unpacked(source) as file:
+            table = pyarrow.parquet.ParquetFile(file)
+            names = table.schema_arrow.names
+            field = field or choose_field(names, str(source.path))
+            if field not in names:
+                raise DataError(f"{source.path}: has no column '{field}'; there are: {', '.join(names)}. {SET_FIELD}")
+            for batch in table.iter_batches(batch_size=1024, columns=[field]):
+                for value in batch.column(0).to_pylist():
+                    yield text_of(value, field, str(source.path)), True
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{source.path}: not a parquet file that can be read ({error}).") from error
 
 
-def unpacked(source: Source) -> IO[bytes]:
+@contextmanager
+def unpacked(source: Source) -> Iterator[IO[bytes]]:
     """A file to jump about in, as parquet needs: a packed one is unpacked to the disk first, not to memory."""
     if not isinstance(source.file, gzip.GzipFile):
-        return source.file
-    file = tempfile.TemporaryFile()  # noqa: SIM115  (removed when the reader lets go of it)
-    while some := source.read(CHUNK_BYTES):
-        file.write(some)
-    file.seek(0)
-    return file
+        yield source.file
+        return
+    with tempfile.TemporaryFile() as file:
+        while some := source.read(CHUNK_BYTES):
+            file.write(some)
+        file.seek(0)
+        yield file
 
 
 SET_FIELD = "Name the one with the text with --field."

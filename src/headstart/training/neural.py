@@ -19,6 +19,8 @@ from headstart.training.learner import StepResult, copy_state
 from headstart.training.optim import AdamW, OptimizerConfig
 
 Batch = LanguageModelBatch | MaskedBatch
+LIBRARY_BYTES = 400_000_000
+"""Python and torch before anything is computed."""
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
@@ -118,10 +120,10 @@ class NeuralLearner:
         copy_state(dict(named_tensors(self.model)), weights)
 
     def memory_bytes(self) -> int:
-        """Weights, gradients, two moments, and what one batch leaves for its backward pass."""
+        """The libraries, then weights, gradients, two moments, and what one batch leaves for its backward pass."""
         batch = self.batches[0]
         activation_floats: Any = self.model.activation_floats
-        return 4 * (4 * self.parameter_count() + int(activation_floats(*batch.mask.shape)))
+        return LIBRARY_BYTES + 4 * (4 * self.parameter_count() + int(activation_floats(*batch.mask.shape)))
 
     def state_bytes(self) -> int:
         return 3 * 4 * self.parameter_count()
