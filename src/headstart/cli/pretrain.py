@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -18,132 +20,97 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Text = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="TEXT...",
-        help="Files, folders or globs of .txt, .jsonl, .csv, .tsv, .parquet, each also .gz. Not needed with --resume.",
-        show_default=False,
-    ),
-]
-Out = Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the run.")]
-Valid = Annotated[
-    list[str] | None,
-    typer.Option("--valid", metavar="TEXT", help="Held-out text; left out, one document in a hundred is held out."),
-]
-Steps = Annotated[int | None, typer.Option("--steps", help="Optimiser steps; repeatable and resumable to the bit.")]
-Epochs = Annotated[float | None, typer.Option("--epochs", help="Passes over the text.")]
-Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="TIME", help="Time for everything, such as 10m: ends on time.")
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Decides every random draw.  [default: 0]")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where a stopped or killed run was.")]
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE.toml", help="Settings from a file.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="A.B=C", help="One setting, such as encoder.layers=3; may be given often."),
-]
-Field = Annotated[str | None, typer.Option("--field", help="Column or key that holds the text.")]
-OnePerLine = Annotated[bool, typer.Option("--one-per-line", help="In .txt, each line is a document.")]
-Vocabulary = Annotated[int | None, typer.Option("--vocabulary-size", help="Words or pieces in the vocabulary.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")]
 
-
-@app.command()
-def static(
-    out: Out,
-    text: Text = None,
-    method: Annotated[
-        str | None, typer.Option("--method", help="skipgram, cbow or glove.  [default: skipgram]")
+def common_options(
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            help="Files, folders or globs of .txt, .jsonl, .csv, .tsv, .parquet, each also .gz. "
+            "Not needed with --resume.",
+            show_default=False,
+        ),
     ] = None,
-    dim: Annotated[int | None, typer.Option("--dim", help="Width of the vectors.  [default: 100]")] = None,
-    vocabulary_size: Vocabulary = None,
-    valid: Valid = None,
-    field: Field = None,
-    one_per_line: OnePerLine = False,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    budget: Budget = None,
-    seed: Seed = None,
-    resume: Resume = False,
-    config: Config = None,
-    settings: Set = None,
-    quiet: Quiet = False,
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the run.")],
+    valid: Annotated[
+        list[str] | None,
+        typer.Option("--valid", metavar="TEXT", help="Held-out text; left out, one document in a hundred is held out."),
+    ] = None,
+    field: Annotated[str | None, typer.Option("--field", help="Column or key that holds the text.")] = None,
+    one_per_line: Annotated[bool, typer.Option("--one-per-line", help="In .txt, each line is a document.")] = False,
+    vocabulary_size: Annotated[
+        int | None, typer.Option("--vocabulary-size", help="Words or pieces in the vocabulary.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Optimiser steps; repeatable and resumable to the bit.")
+    ] = None,
+    epochs: Annotated[float | None, typer.Option("--epochs", help="Passes over the text.")] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="TIME", help="Time for everything, such as 10m: ends on time.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Decides every random draw. Default: 0.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a stopped or killed run was.")] = False,
+    config: Annotated[Path | None, typer.Option("--config", metavar="FILE.toml", help="Settings from a file.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="A.B=C", help="One setting, such as encoder.layers=3; may be given often."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
+) -> None:
+    """What every kind of run takes. Only the signature is used."""
+
+
+def command(function: Callable[..., None]) -> None:
+    """Make `function(common, *own options)` a command that takes the common options beside its own."""
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    shared = list(inspect.signature(common_options, eval_str=True).parameters.values())
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *shared)]
+
+    @functools.wraps(function)
+    def run(**values: Any) -> None:
+        common = {parameter.name: values.pop(parameter.name) for parameter in shared}
+        function(common, **values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command()(run)
+
+
+@command
+def static(
+    common: dict[str, Any],
+    method: Annotated[str | None, typer.Option("--method", help="skipgram, cbow or glove. Default: skipgram.")] = None,
+    dim: Annotated[int | None, typer.Option("--dim", help="Width of the vectors. Default: 100.")] = None,
 ) -> None:
     """Word vectors: word2vec (skip-gram, CBOW) or GloVe."""
     from headstart.config import pick
 
     if method is not None:
         pick(dict.fromkeys(STATIC_METHODS), method, "method")
-    flags = {"objective.dim": dim, "tokenizer.size": vocabulary_size, **text_flags(field, one_per_line)}
-    watch(
-        method or "static",
-        text,
-        flags,
-        settings,
-        quiet,
-        out=out,
-        valid=valid,
-        size=None,
-        config=config,
-        steps=steps,
-        epochs=epochs,
-        budget=budget,
-        seed=seed,
-        resume=resume,
-    )
+    watch(method or "static", None, {"objective.dim": dim}, **common)
 
 
-@app.command()
+@command
 def elmo(
-    out: Out,
-    text: Text = None,
-    size: Annotated[str | None, typer.Option("--size", help="tiny, mini, small or original.  [default: mini]")] = None,
+    common: dict[str, Any],
+    size: Annotated[str | None, typer.Option("--size", help="tiny, mini, small or original. Default: mini.")] = None,
     directions: Annotated[
         str | None, typer.Option("--directions", help="both, or forward: the plain left-to-right language model.")
     ] = None,
-    vocabulary_size: Vocabulary = None,
-    valid: Valid = None,
-    field: Field = None,
-    one_per_line: OnePerLine = False,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    budget: Budget = None,
-    seed: Seed = None,
-    resume: Resume = False,
-    config: Config = None,
-    settings: Set = None,
-    quiet: Quiet = False,
 ) -> None:
     """ELMo: a forward and a backward LSTM language model over characters."""
-    flags = {"encoder.directions": directions, "tokenizer.size": vocabulary_size, **text_flags(field, one_per_line)}
-    watch(
-        "elmo",
-        text,
-        flags,
-        settings,
-        quiet,
-        out=out,
-        valid=valid,
-        size=size,
-        config=config,
-        steps=steps,
-        epochs=epochs,
-        budget=budget,
-        seed=seed,
-        resume=resume,
-    )
+    watch("elmo", size, {"encoder.directions": directions}, **common)
 
 
-@app.command()
+@command
 def bert(
-    out: Out,
-    text: Text = None,
+    common: dict[str, Any],
     size: Annotated[
-        str | None, typer.Option("--size", help="tiny, mini, small, medium, base or large.  [default: mini]")
+        str | None, typer.Option("--size", help="tiny, mini, small, medium, base or large. Default: mini.")
     ] = None,
     mask_rate: Annotated[
-        float | None, typer.Option("--mask-rate", help="Share of the pieces that are hidden.  [default: 0.15]")
+        float | None, typer.Option("--mask-rate", help="Share of the pieces that are hidden. Default: 0.15.")
     ] = None,
     whole_words: Annotated[bool, typer.Option("--whole-words", help="Hide whole words.")] = False,
     no_nsp: Annotated[bool, typer.Option("--no-nsp", help="Without next-sentence prediction.")] = False,
@@ -152,18 +119,6 @@ def bert(
         typer.Option("--vocabulary", metavar="FILE", help="A vocab.txt or tokenizer.json to use instead of learning."),
     ] = None,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capitals and accents.")] = False,
-    vocabulary_size: Vocabulary = None,
-    valid: Valid = None,
-    field: Field = None,
-    one_per_line: OnePerLine = False,
-    steps: Steps = None,
-    epochs: Epochs = None,
-    budget: Budget = None,
-    seed: Seed = None,
-    resume: Resume = False,
-    config: Config = None,
-    settings: Set = None,
-    quiet: Quiet = False,
 ) -> None:
     """BERT: a transformer that restores hidden pieces, aware of both sides at every layer."""
     flags = {
@@ -172,35 +127,19 @@ def bert(
         "objective.nsp": False if no_nsp else None,
         "tokenizer.path": vocabulary,
         "tokenizer.lowercase": False if cased else None,
-        "tokenizer.size": vocabulary_size,
-        **text_flags(field, one_per_line),
     }
-    watch(
-        "bert",
-        text,
-        flags,
-        settings,
-        quiet,
-        out=out,
-        valid=valid,
-        size=size,
-        config=config,
-        steps=steps,
-        epochs=epochs,
-        budget=budget,
-        seed=seed,
-        resume=resume,
-    )
-
-
-def text_flags(field: str | None, one_per_line: bool) -> dict[str, Any]:
-    return {"text.field": field, "text.one_per_line": one_per_line or None}
+    watch("bert", size, flags, **common)
 
 
 def watch(
     kind: str,
-    text: list[str] | None,
+    size: str | None,
     flags: dict[str, Any],
+    *,
+    text: list[str] | None,
+    field: str | None,
+    one_per_line: bool,
+    vocabulary_size: int | None,
     settings: list[str] | None,
     quiet: bool,
     **arguments: Any,
@@ -210,9 +149,10 @@ def watch(
     from headstart.config import parse_assignment
     from headstart.pretrain import pretrain
 
+    flags |= {"text.field": field, "text.one_per_line": one_per_line or None, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}
     assigned = {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
-    events = pretrain(kind, text or [], settings=given | assigned, **arguments)
+    events = pretrain(kind, text or [], size=size, settings=given | assigned, **arguments)
     with stop_requests() as stop, display(quiet) as show:
         for event in events:
             show(event)
