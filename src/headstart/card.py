@@ -19,9 +19,9 @@ MEANING = {
 }
 
 
-def run_card(config: Table, data: Table, finished: Finished, *, stopped: bool) -> str:
+def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) -> str:
     kind, size = config["kind"], config.get("size")
-    state = "Stopped early; go on with `--resume`." if stopped else "Finished."
+    state = "Finished." if complete else "Not finished: go on with `--resume`."
     lines = [
         f"# {finished.out.name}: {kind}{f' ({size})' if size else ''}",
         "",

@@ -134,8 +134,8 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Reading, None, 
     data = data_table(paths, valid_paths, tokenizer, corpora)
     run = write_down(request, data, tokenizer)
 
-    def write_card(finished: Finished, stopped: bool) -> None:
-        run.write_card(run_card(config.model_dump(), data, finished, stopped=stopped))
+    def write_card(finished: Finished, complete: bool) -> None:
+        run.write_card(run_card(config.model_dump(), data, finished, complete=complete))
 
     return Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,10 +42,17 @@ class Session:
     """Drives a learner by the loop, and keeps the run directory true at every moment."""
 
     def __init__(
-        self, run: RunDirectory, learner: Learner, config: TrainingConfig, clock: Clock, facts: Facts, card: Any
+        self,
+        run: RunDirectory,
+        learner: Learner,
+        config: TrainingConfig,
+        clock: Clock,
+        facts: Facts,
+        write_card: Callable[[Finished, bool], None],
     ) -> None:
+        """write_card: told what there is, and whether that is all, each time something was saved."""
         self.run, self.learner, self.config, self.clock, self.facts = run, learner, config, clock, facts
-        self.write_card = card
+        self.write_card = write_card
         self.progress = Progress()
         self.scores: dict[str, float] = {}
         self.saved_at = time.monotonic()
@@ -159,6 +166,7 @@ class Session:
         began = time.monotonic()
         self.progress = replace(self.progress, log_bytes=self.run.log_bytes())
         self.run.save(self.progress, self.learner.state())
+        self.write_card(self._finished(self.scores, self.progress.steps), False)
         self.saved_at = time.monotonic()
         self.saving_took = self.saved_at - began
 
@@ -166,7 +174,6 @@ class Session:
         """The watcher left between two steps: what there is becomes usable, and can be gone on from."""
         self._save()
         self.run.write_weights(self.learner.weights())
-        self.write_card(self._finished(self.scores, self.progress.steps), stopped=True)
 
     def _finish(self) -> Finished:
         self._save()
@@ -177,11 +184,11 @@ class Session:
         self.run.write_weights(self.learner.weights())
         finished = self._finished(scores, kept)
         self.run.log({"final": scores, "kept_step": kept, "elapsed": round(finished.elapsed, 2)})
-        self.write_card(finished, stopped=False)
+        self.write_card(finished, True)
         return finished
 
     def _last_evaluation_units(self) -> int | None:
-        """All held-out text, or as much of it as the time left is enough for, but what was measured on the way."""
+        """All held-out text or, under a time budget, as much as there is time for; never less than on the way."""
         if self.config.budget is None or self.evaluated_per_second is None:
             return None
         seconds = self.config.budget - self.clock.elapsed() - 1.0
