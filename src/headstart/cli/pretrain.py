@@ -137,6 +137,7 @@ def watch(
     flags: dict[str, Any],
     *,
     text: list[str] | None,
+    out: Path,
     field: str | None,
     one_per_line: bool,
     vocabulary_size: int | None,
@@ -148,16 +149,18 @@ def watch(
     from headstart.cli.display import display
     from headstart.config import parse_assignment
     from headstart.pretrain import pretrain
+    from headstart.training.events import Notice
 
     flags |= {"text.field": field, "text.one_per_line": one_per_line or None, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}
     assigned = {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
-    events = pretrain(kind, text or [], size=size, settings=given | assigned, **arguments)
+    events = pretrain(kind, text or [], out=out, size=size, settings=given | assigned, **arguments)
     with stop_requests() as stop, display(quiet) as show:
         for event in events:
             show(event)
             if stop.asked:
                 events.close()
+                show(Notice(f"Stopped, with everything saved. Go on with: headstart pretrain ... --out {out} --resume"))
                 raise typer.Exit(130)
 
 
