@@ -15,6 +15,13 @@ FORETOLD = {
     "elmo": "the next word, given one side",
     "bert": "a hidden piece, given both",
 }
+ALSO = {
+    "unigram_perplexity": "by frequency alone",
+    "forward_perplexity": "forward",
+    "backward_perplexity": "backward",
+    "masked_accuracy": "right",
+    "next_accuracy": "next text told",
+}
 NAMES = {"skipgram": "word vectors (skip-gram)", "elmo": "ELMo (tiny)", "bert": "BERT (tiny)"}
 
 
@@ -60,8 +67,8 @@ def show_learned(learned: list[Learned], out: Path) -> None:
     for row in learned:
         scores = dict(row.finished.scores)
         main = scores.pop("perplexity", float("nan"))
-        scores.pop("units", None)
-        also = ", ".join(f"{name.replace('_', ' ')} {score(name, value)}" for name, value in scores.items())
+        shown = {name: value for name, value in scores.items() if name in ALSO}
+        also = ", ".join(f"{ALSO[name]} {score(name, value)}" for name, value in shown.items())
         table.add_row(NAMES[row.kind], f"{main:,.1f}", FORETOLD[row.kind], also, duration(row.finished.elapsed))
     console.print(table)
     console.print("The three perplexities are of different things and are not to be compared with each other.\n")

@@ -40,17 +40,23 @@ def word_neighbours(pretrained: Pretrained, word: str, most: int = 8) -> list[Ne
 def neighbours_in_context(
     pretrained: Pretrained, sentence: str, word: str, sentences: Sequence[str], most: int = 4
 ) -> list[Neighbour]:
-    """The words in `sentences` whose top-layer vectors lie nearest to that of `word` in `sentence`."""
+    """The words in `sentences` whose top-layer vectors lie nearest to that of `word` in `sentence`.
+
+    Cosines are taken from the mean of all vectors searched: contextual vectors share one large direction, which would
+    make every pair look alike.
+    """
     words = pretrained.words(sentence)
     places = [i for i, other in enumerate(words) if other.lower() == word.lower()]
     if not places:
         raise DataError(f"'{word}' is not a word of the sentence '{sentence}'.")
-    query = unit(pretrained.represent([sentence])[0][-1, places[0]])
+    tops = [vectors[-1] for vectors in pretrained.represent(sentences)]
+    mean = np.concatenate(tops).mean(axis=0)
+    query = unit(pretrained.represent([sentence])[0][-1, places[0]] - mean)
     found: list[Neighbour] = []
-    for other, vectors in zip(sentences, pretrained.represent(sentences), strict=True):
-        if not vectors.shape[1]:
+    for other, top in zip(sentences, tops, strict=True):
+        if not len(top):
             continue
-        cosines = unit(vectors[-1]) @ query
+        cosines = unit(top - mean) @ query
         nearest = int(cosines.argmax())
         found.append(Neighbour(pretrained.words(other)[nearest], float(cosines[nearest]), other))
     return sorted(found, key=lambda neighbour: -neighbour.cosine)[:most]
