@@ -20,19 +20,32 @@ FLOW = [
     "metrics",
     "text",
     "batches",
+    "tasks",
     "encoders",
+    "mix",
     "heads",
+    "model",
     "training",
     "card",
+    "significance",
+    "report",
     "generations",
     "pretrain",
     "pretrained",
+    "features",
+    "forgetting",
+    "classifier",
+    "evaluate",
+    "transfer",
+    "estimator",
+    "comparison",
+    "compare",
     "inspection",
     "weights",
     "demo",
     "cli",
 ]
-WITHOUT_TORCH = ["errors", "atomic", "config", "metrics", "text"]
+WITHOUT_TORCH = ["errors", "atomic", "config", "metrics", "text", "tasks", "significance", "report"]
 
 
 def room_of(path: Path) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from headstart.config import Section, Table, pick
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.encoders.memory import keep_freed_memory
-from headstart.errors import ConfigError
+from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.language_model import ElmoLanguageModel, LanguageModelConfig, MaskedLanguageModel
 from headstart.text.documents import TextConfig
 from headstart.text.tokenise import Corpora, Reading, count_words, learn_pieces
@@ -32,10 +32,13 @@ from headstart.training.learner import Learner
 from headstart.training.loop import TrainingConfig
 from headstart.training.neural import NeuralLearner
 from headstart.training.optim import OptimizerConfig
+from headstart.training.run import RunDirectory
 from headstart.training.word2vec import Word2VecConfig, Word2VecLearner
 
+BuiltT = TypeVar("BuiltT")
 MOST_WORDS = {"static": 400_000, "elmo": 30_000}
 PUBLISHED_PIECES = 30_522
+STATIC = "static"
 
 
 class WordsConfig(Section):
@@ -233,8 +236,8 @@ def neural_learner(config: ElmoRun | BertRun, model: torch.nn.Module, train: Any
     )
 
 
-def freshly_initialised(seed: int, build: Callable[[], torch.nn.Module]) -> torch.nn.Module:
-    """Build a model whose random start follows from the seed alone, leaving torch's generator as it was."""
+def freshly_initialised(seed: int, build: Callable[[], BuiltT]) -> BuiltT:
+    """Build something whose random start follows from the seed alone, leaving torch's generator as it was."""
     with torch.random.fork_rng([]):
         torch.manual_seed(seed_of(seed, "initial weights"))
         return build()
@@ -327,3 +330,13 @@ GENERATIONS: dict[str, Generation] = {
     ),
     "bert": Generation(BertRun, bert_defaults, learn_or_load_pieces, any_length, build_bert),
 }
+
+
+def recorded(run: RunDirectory) -> tuple[str, Table, Table]:
+    """What a run's config.toml tells: the key of its generation, its settings and its data table."""
+    table = run.read_config()
+    data = table.pop("data", None)
+    if not isinstance(data, dict) or "sources" not in data or "kind" not in table:
+        raise CheckpointError(f"{run.path / 'config.toml'}: has no [data] sources; it was not written by a run.")
+    kind = table["kind"]
+    return table["objective"].get("method", "glove") if kind == STATIC else kind, table, data

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Hashable, Iterable
 
 
 def perplexity(total_negative_log_likelihood: float, count: int) -> float:
@@ -13,3 +15,35 @@ def perplexity(total_negative_log_likelihood: float, count: int) -> float:
 
 def mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+def accuracy(gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> float:
+    """The share of predictions that are right."""
+    right = [g == p for g, p in zip(gold, predicted, strict=True)]
+    return right.count(True) / len(right)
+
+
+def macro_f1(gold: Iterable[Hashable], predicted: Iterable[Hashable], classes: Iterable[Hashable]) -> float:
+    """The mean of each class's F1 = 2 right / (gold + predicted), which is 0 for a class that occurs in neither."""
+    golds, predictions = list(gold), list(predicted)
+    right = Counter(g for g, p in zip(golds, predictions, strict=True) if g == p)
+    either = Counter(golds) + Counter(predictions)
+    return mean([2 * right[c] / either[c] if either[c] else 0.0 for c in classes])
+
+
+def by_class(
+    gold: Iterable[Hashable], predicted: Iterable[Hashable], classes: Iterable[Hashable]
+) -> list[dict[str, float]]:
+    """Precision, recall, F1 and the number of gold examples of each class; 0 where a share would be of nothing."""
+    golds, predictions = list(gold), list(predicted)
+    right = Counter(g for g, p in zip(golds, predictions, strict=True) if g == p)
+    wanted, given = Counter(golds), Counter(predictions)
+    return [
+        {
+            "precision": right[c] / given[c] if given[c] else 0.0,
+            "recall": right[c] / wanted[c] if wanted[c] else 0.0,
+            "f1": 2 * right[c] / (wanted[c] + given[c]) if wanted[c] + given[c] else 0.0,
+            "examples": wanted[c],
+        }
+        for c in classes
+    ]

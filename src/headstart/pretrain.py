@@ -24,7 +24,7 @@ from headstart.config import (
     settings_of,
 )
 from headstart.errors import CheckpointError, ConfigError
-from headstart.generations import GENERATIONS, Generation, RunConfig, Workplace
+from headstart.generations import GENERATIONS, STATIC, Generation, RunConfig, Workplace, recorded
 from headstart.text.documents import content_key, discover
 from headstart.text.tokenise import Corpora, Reading, prepare
 from headstart.text.tokenizer import Tokenizer
@@ -35,7 +35,7 @@ from headstart.training.session import Facts, Session
 
 Event = Reading | Notice | Planned | Step | Finished
 Sources = str | Path | Sequence[str | Path]
-STATIC, DEFAULT_STATIC = "static", "skipgram"
+DEFAULT_STATIC = "skipgram"
 LENGTHS = ("steps", "epochs", "budget")
 
 
@@ -190,16 +190,10 @@ def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora) -> Facts
 
 def continued(run: RunDirectory, kind: str, size: str | None, given: Table) -> tuple[Generation, Table, Table]:
     """The generation of a run to go on with, its settings and its data table; what is asked for must not differ."""
-    table = run.read_config()
-    data = table.pop("data", None)
-    if not isinstance(data, dict) or "sources" not in data or "kind" not in table:
-        raise CheckpointError(f"{run.path / 'config.toml'}: has no [data] sources; it was not written by a run.")
-    began_as = table["kind"]
-    if began_as == STATIC and kind != STATIC:
-        began_as = table["objective"].get("method", "glove")
-    if began_as != kind:
+    began_as, table, data = recorded(run)
+    if kind not in (began_as, table["kind"]):
         raise CheckpointError(f"{run.path}: --resume cannot go on as {kind}: this run is of kind {began_as}.")
-    generation = GENERATIONS[table["objective"].get("method", "glove") if kind == STATIC else kind]
+    generation = GENERATIONS[began_as]
     saved = resolve(generation.config, table, str(run.path / "config.toml"))
     asked = resolve(generation.config, overlay(table, given, {"size": size} if size else {}))
     before, now = flat(saved.model_dump()), flat(asked.model_dump())

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headstart.config import pick, resolve
+from headstart.batches.task import MARKS, TextRow, collate, sorted_batches, text_row
+from headstart.config import Table, pick, resolve
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, DataError
-from headstart.text.characters import characters_of
 from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
-BATCH_SENTENCES = 32
+BATCH_UNITS = 2_048
 Vectors = NDArray[np.float32]
 
 
@@ -43,18 +42,34 @@ class Pretrained:
 
     def represent(self, sentences: Sequence[str]) -> list[Vectors]:
         """Per sentence, the vectors of all layers: (K, words, D)."""
-        encodings = [self.tokenizer.encode(sentence) for sentence in sentences]
-        order = sorted(range(len(sentences)), key=lambda i: len(encodings[i].ids))
+        rows = [text_row(self.kind, self.tokenizer, sentence) for sentence in sentences]
+        room = self.room
+        longest = max((len(row.ids) for row in rows), default=0)
+        if room is not None and longest > room + MARKS:
+            raise DataError(
+                f"A sentence has {longest} pieces with its marks, and this BERT reads {room + MARKS}. Split it."
+            )
         found: list[Vectors] = [np.empty((0, 0, 0), np.float32)] * len(sentences)
-        self.encoder.eval()
-        with torch.inference_mode():
-            for first in range(0, len(order), BATCH_SENTENCES):
-                rows = order[first : first + BATCH_SENTENCES]
-                R = INPUTS[self.kind](self, [encodings[i] for i in rows])
-                for row, i in enumerate(rows):
-                    n = int(R.mask[row].sum())
-                    found[i] = R.layers[:, row, :n].cpu().numpy().copy()
+        for batch, R in self.encode(rows):
+            for row, i in enumerate(batch):
+                found[i] = R.layers[:, row, : len(rows[i].word_starts)].cpu().numpy().copy()
         return found
+
+    def encode(self, rows: Sequence[TextRow]) -> Iterator[tuple[list[int], Representations]]:
+        """Batches of rows of like length with their representations at words; the numbers say which rows they are."""
+        self.encoder.eval()
+        device = next(self.encoder.parameters()).device
+        for numbers in sorted_batches([len(row.ids) for row in rows], BATCH_UNITS):
+            batch = collate([rows[i] for i in numbers]).to(device)
+            with torch.no_grad():
+                R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
+            yield numbers, R.at_words(batch.word_starts)
+
+    @property
+    def room(self) -> int | None:
+        """Units that fit into one sequence besides its marks; None: any number."""
+        positions = getattr(self.encoder.config, "positions", None)
+        return None if positions is None else int(positions) - MARKS
 
 
 def word_bounds(encoding: Encoding) -> Iterator[tuple[int, int]]:
@@ -65,68 +80,24 @@ def word_bounds(encoding: Encoding) -> Iterator[tuple[int, int]]:
     yield from ((int(spans[a, 0]), int(spans[b, 1])) for a, b in zip(starts, ends, strict=True))
 
 
-def padded(rows: list[NDArray[Any]], like: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
-    """Rows of different length as one (B, T, ...) tensor of ids, and its mask."""
-    T = max(1, max(len(row) for row in rows))
-    ids = np.zeros((len(rows), T, *like), dtype=np.int64)
-    mask = np.zeros((len(rows), T), dtype=bool)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-        mask[number, : len(row)] = True
-    return torch.from_numpy(ids), torch.from_numpy(mask)
+def build_encoder(kind: str, settings: Table, vocabulary: int) -> nn.Module:
+    """An encoder of this shape, with its random start; weights come after."""
+    return pick(ENCODERS, kind, "encoder")(settings, vocabulary)
 
 
-def through_static(pretrained: Pretrained, encodings: list[Encoding]) -> Representations:
-    R: Representations = pretrained.encoder(*padded([encoding.ids for encoding in encodings]))
-    return R
-
-
-def through_elmo(pretrained: Pretrained, encodings: list[Encoding]) -> Representations:
-    """Characters with the sentence marks around them; the marks' own vectors are dropped."""
-    rows = [np.stack([characters_of(word) for word in ["<S>", *e.units, "</S>"]]) for e in encodings]
-    R: Representations = pretrained.encoder(*padded(rows, rows[0].shape[1:]))
-    return Representations(R.layers[:, :, 1:-1], R.mask[:, 2:])
-
-
-def through_bert(pretrained: Pretrained, encodings: list[Encoding]) -> Representations:
-    """[CLS] pieces [SEP]; a word's vector is that of its first piece."""
-    encoder = pretrained.encoder
-    pieces: Any = pretrained.tokenizer
-    cls, sep = pieces.id("[CLS]"), pieces.id("[SEP]")
-    rows = [np.concatenate([[cls], encoding.ids, [sep]]) for encoding in encodings]
-    longest, room = max(len(row) for row in rows), int(encoder.config.positions)  # type: ignore[union-attr,arg-type]
-    if longest > room:
-        raise DataError(f"A sentence has {longest} pieces with its marks, and this BERT reads {room}. Split it.")
-    R: Representations = encoder(*padded(rows))
-    starts = [1 + np.flatnonzero(np.diff(encoding.words, prepend=-1)) for encoding in encodings]
-    first_piece, is_word = padded(starts)
-    return R.at_words(first_piece.masked_fill(~is_word, -1))
-
-
-INPUTS: dict[str, Callable[[Pretrained, list[Encoding]], Representations]] = {
-    "static": through_static,
-    "elmo": through_elmo,
-    "bert": through_bert,
+ENCODERS: dict[str, Callable[[Table, int], nn.Module]] = {
+    "static": lambda settings, vocabulary: Static(resolve(StaticConfig, settings), vocabulary),
+    "elmo": lambda settings, vocabulary: Elmo(resolve(ElmoConfig, settings)),
+    "bert": lambda settings, vocabulary: Bert(resolve(BertConfig, settings), vocabulary),
 }
 
 
-def build_static(table: dict[str, Any], vocabulary: int) -> nn.Module:
-    return Static(StaticConfig(dim=table["objective"]["dim"]), vocabulary)
-
-
-def build_elmo(table: dict[str, Any], vocabulary: int) -> nn.Module:
-    return Elmo(resolve(ElmoConfig, table["encoder"]))
-
-
-def build_bert(table: dict[str, Any], vocabulary: int) -> nn.Module:
-    return Bert(resolve(BertConfig, table["encoder"]), vocabulary)
-
-
-BUILDERS: dict[str, Callable[[dict[str, Any], int], nn.Module]] = {
-    "static": build_static,
-    "elmo": build_elmo,
-    "bert": build_bert,
-}
+def encoder_settings(table: Table) -> Table:
+    """The encoder's shape, from the config.toml of a pretraining run."""
+    if table["kind"] == "static":
+        return {"dim": table["objective"]["dim"]}
+    settings: Table = table["encoder"]
+    return settings
 
 
 def load(path: str | Path) -> Pretrained:
@@ -140,7 +111,7 @@ def load(path: str | Path) -> Pretrained:
             f"{table['data']['vocabulary']:,}."
         )
     kind = table["kind"]
-    encoder = pick(BUILDERS, kind, "encoder")(table, len(tokenizer))
+    encoder = build_encoder(kind, encoder_settings(table), len(tokenizer))
     load_strictly(encoder, encoder_weights(kind, read_tensors(run.weights)), run.weights)
     return Pretrained(kind, encoder, tokenizer)
 

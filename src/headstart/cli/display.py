@@ -11,11 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from headstart.card import duration, score
-from headstart.pretrain import Event
+from headstart.pretrain import Event as PretrainEvent
 from headstart.text.tokenise import Reading
 from headstart.training.events import Finished, Notice, Planned
+from headstart.training.fitting import FitStep
 from headstart.training.loop import Step
+from headstart.transfer import SeedDone, TransferEvent
 
+Event = PretrainEvent | TransferEvent
 SECONDS_BETWEEN_LINES = 10.0
 MEASURED_STEPS = 5
 
@@ -71,7 +74,11 @@ class Lines:
             self.say(finished_text(event))
         elif isinstance(event, Step):
             self.step(event)
-        else:
+        elif isinstance(event, FitStep):
+            self.fit_step(event)
+        elif isinstance(event, SeedDone):
+            self.say(seed_text(event))
+        elif isinstance(event, Reading):
             self.reading(event)
 
     def heading(self, text: str) -> None:
@@ -94,6 +101,10 @@ class Lines:
             self.best = min(self.best, step.evaluation["perplexity"])
             self.say(f"step {step.number:,}: held out {scores_text(step.evaluation)}; best so far {self.best:,.2f}")
         self.progress(step)
+
+    def fit_step(self, step: FitStep) -> None:
+        if self.due():
+            self.say(f"fitting: step {step.number:,} ({100 * step.progress:.0f} %): {fit_figures(step)}")
 
     def progress(self, step: Step) -> None:
         if self.due():
@@ -124,14 +135,18 @@ class Bars(Lines):
     def progress(self, step: Step) -> None:
         self.move("training", step.progress, figures(step, self.unit))
 
+    def fit_step(self, step: FitStep) -> None:
+        self.move("fitting", step.progress, fit_figures(step))
+
     def reading(self, reading: Reading) -> None:
         share = reading.done / max(1, reading.total)
         if self.stage != reading.stage:
             self.began = time.monotonic()
         took = time.monotonic() - self.began
         left = took * (1 - share) / share if share > 0 else 0.0
-        rate = reading.done / took / 1e6 if took > 0 else 0.0
-        self.move(reading.stage, share, f"{rate:.1f} MB/s, {duration(left)} left")
+        rate = reading.done / took if took > 0 else 0.0
+        pace = f"{rate:,.0f} texts/s" if reading.stage == "encoding" else f"{rate / 1e6:.1f} MB/s"
+        self.move(reading.stage, share, f"{pace}, {duration(left)} left")
 
     def move(self, stage: str, share: float, figures: str) -> None:
         if self.task is None or self.stage != stage:
@@ -144,6 +159,20 @@ class Bars(Lines):
 
 def figures(step: Step, unit: str) -> str:
     return f"loss {step.result.loss:.3f}, {step.units_per_second:,.0f} {unit}/s, {duration(step.seconds_left)} left"
+
+
+def fit_figures(step: FitStep) -> str:
+    rate = f"{step.per_second:,.1f} steps/s"
+    return f"loss {step.loss:.3f}, {rate}, {duration(step.seconds_left)} left at most"
+
+
+def seed_text(done: SeedDone) -> str:
+    fitted = done.fitted
+    flag = "; it COLLAPSED: every text gets the same label" if fitted.collapsed else ""
+    return (
+        f"seed {done.seed}: dev accuracy {100 * fitted.scores['accuracy']:.1f} %, step {fitted.best_step:,} of "
+        f"{fitted.steps:,}, {duration(fitted.seconds)}{flag}"
+    )
 
 
 def scores_text(scores: dict[str, float]) -> str:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from headstart.cli import demo, neighbours, pretrain
+from headstart.cli import demo, neighbours, predict, pretrain, transfer
 from headstart.errors import HeadstartError
 
 app = typer.Typer(
@@ -17,6 +17,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(pretrain.app, name="pretrain")
+app.command("transfer")(transfer.transfer)
+app.command("evaluate")(predict.evaluate)
+app.command("predict")(predict.predict)
 app.command("neighbours")(neighbours.neighbours)
 app.command("demo")(demo.demo)
 

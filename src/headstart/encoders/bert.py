@@ -81,6 +81,11 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(config.width, config.width)
         self.apply(initialise)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and D of its representations."""
+        return self.config.layers + 1, self.config.width
+
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
         """ids, mask, segments: (B, T) -> layers (K, B, T, D), K = blocks + 1."""
         return Representations(torch.stack(self.hidden_states(ids, mask, segments)), mask)
@@ -106,6 +111,13 @@ class Bert(nn.Module):
         segment = self.segments.weight[0] if segments is None else self.segments(segments)
         embedded: Tensor = self.dropout(self.norm(self.words(ids) + self.positions.weight[:T] + segment))
         return embedded
+
+    def stages(self) -> list[list[nn.Parameter]]:
+        """Every parameter once, bottom to top: the embeddings, then each block, the last one with the pooler."""
+        embeddings = nn.ModuleList([self.words, self.positions, self.segments, self.norm])
+        stages = [list(stage.parameters()) for stage in (embeddings, *self.blocks)]
+        stages[-1] += self.pooler.parameters()
+        return stages
 
     def activation_floats(self, B: int, T: int) -> int:
         """About how many numbers a training step on a (B, T) batch holds at its peak."""

@@ -104,6 +104,11 @@ class Elmo(nn.Module):
         )
         self.dropout = Dropout(config.dropout)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and D of its representations."""
+        return self.config.layers + 1, self.directions * self.config.projection
+
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
         """ids: (B, T, C) characters; mask: (B, T) -> layers (K, B, T, D), K = LSTM layers + 1, zero at padding."""
         return Representations(torch.stack(self.hidden_states(ids, mask)), mask)
@@ -128,6 +133,10 @@ class Elmo(nn.Module):
             x = x + y if depth and self.config.residual else y
             states.append(packing.unpack(x))
         return states
+
+    def stages(self) -> list[list[nn.Parameter]]:
+        """Every parameter once, bottom to top: the character network, then each LSTM layer."""
+        return [list(stage.parameters()) for stage in (self.characters, *self.layers)]
 
     def activation_floats(self, B: int, T: int) -> int:
         """About how many numbers a training step on a (B, T) batch holds at its peak; half its words are distinct."""

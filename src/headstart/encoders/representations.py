@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -19,3 +20,6 @@ class Representations:
         K, _, _, D = self.layers.shape
         index = first_piece.clamp(min=0)[None, :, :, None].expand(K, -1, -1, D)
         return Representations(self.layers.gather(2, index), first_piece >= 0)
+
+    def to(self, device: torch.device) -> Representations:
+        return Representations(self.layers.to(device), self.mask.to(device))

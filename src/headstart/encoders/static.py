@@ -27,7 +27,16 @@ class Static(nn.Module):
         # word2vec's own start: uniform, with a width-free expected norm.
         self.vectors = nn.Parameter(torch.empty(vocabulary_size, config.dim).uniform_(-0.5, 0.5) / config.dim)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and D of its representations."""
+        return 1, self.config.dim
+
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
         """ids, mask: (B, T) -> layers (1, B, T, D), zero at padding."""
         vectors = F.embedding(ids, self.vectors).masked_fill(~mask[..., None], 0.0)
         return Representations(vectors[None], mask)
+
+    def stages(self) -> list[list[nn.Parameter]]:
+        """Every parameter once, bottom to top: the vectors."""
+        return [[self.vectors]]

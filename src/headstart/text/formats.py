@@ -10,6 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -25,10 +26,12 @@ BLANK_LINES = re.compile(r"\n\s*\n")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Texts = Iterator[tuple[str, bool]]
+Rows = Iterator[tuple[str, dict[str, Any]]]  # where each row stands, and its columns in the order they were chosen
+Choose = Callable[[Sequence[str], str], list[str]]  # (the columns there are, where they are named) -> those wanted
 
 
 class Source:
-    """An open file, unpacked if its name ends in .gz, that knows how far it was read on disk."""
+    """An open file, unpacked if its name ends in .gz or .tgz, that knows how far it was read on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,7 +41,7 @@ class Source:
             self.size = path.stat().st_size
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-        packed = path.name.lower().endswith(".gz")
+        packed = path.name.lower().endswith((".gz", ".tgz"))
         self.file: IO[bytes] = gzip.GzipFile(fileobj=self._raw) if packed else self._raw  # type: ignore[assignment]
 
     def __enter__(self) -> Source:
@@ -140,7 +143,8 @@ def universal(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def read_jsonl(source: Source, field: str | None, one_per_line: bool) -> Texts:
+def rows_of_jsonl(source: Source, choose: Choose) -> Rows:
+    fields: list[str] = []
     for line in source.lines():
         if not line.strip():
             continue
@@ -151,23 +155,26 @@ def read_jsonl(source: Source, field: str | None, one_per_line: bool) -> Texts:
             raise DataError(f"{where}: not JSON ({error}). Each line has to be one JSON object.") from error
         if not isinstance(row, dict):
             raise DataError(f'{where}: expected a JSON object such as {{"text": ...}}, got {line.strip()[:60]!r}.')
-        field = field or choose_field(list(row), where)
-        if field not in row:
-            raise DataError(f"{where}: has no key '{field}'; there are: {', '.join(row) or 'none'}. {SET_FIELD}")
-        yield text_of(row[field], field, where), True
+        fields = fields or choose(list(row), where)
+        for field in fields:
+            if field not in row:
+                there = ", ".join(row) or "none"
+                raise DataError(f"{where}: has no key '{field}'; there are: {there}. Every line needs the same keys.")
+        yield where, {field: row[field] for field in fields}
 
 
-def read_csv(source: Source, field: str | None, one_per_line: bool) -> Texts:
+def rows_of_csv(source: Source, choose: Choose, exact: bool = False) -> Rows:
     # Strict, because a quote that is never closed would otherwise swallow the rest of the file without a word.
-    yield from read_rows(source, field, {"delimiter": ",", "strict": True})
+    yield from delimited(source, choose, {"delimiter": ",", "strict": True}, exact)
 
 
-def read_tsv(source: Source, field: str | None, one_per_line: bool) -> Texts:
+def rows_of_tsv(source: Source, choose: Choose, exact: bool = False) -> Rows:
     # Tab-separated files have no quoting: a quotation mark is a character like any other.
-    yield from read_rows(source, field, {"delimiter": "\t", "quoting": csv.QUOTE_NONE})
+    yield from delimited(source, choose, {"delimiter": "\t", "quoting": csv.QUOTE_NONE}, exact)
 
 
-def read_rows(source: Source, field: str | None, dialect: dict[str, Any]) -> Texts:
+def delimited(source: Source, choose: Choose, dialect: dict[str, Any], exact: bool) -> Rows:
+    """The rows under a first line of names. exact: a row with more columns than there are names is an error."""
     # The limit belongs to the whole process; it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
     rows = csv.reader(source.lines(), **dialect)
@@ -175,24 +182,28 @@ def read_rows(source: Source, field: str | None, dialect: dict[str, Any]) -> Tex
         header = next(rows, None)
         if header is None:
             return
-        field = field or choose_field(header, f"{source.path}:1")
-        if field not in header:
-            raise DataError(f"{source.path}:1: has no column '{field}'; there are: {', '.join(header)}. {SET_FIELD}")
-        column = header.index(field)
+        columns = {field: header.index(field) for field in choose(header, f"{source.path}:1")}
+        last, column = max(columns.items(), key=lambda item: item[1])
         for row in rows:
             if not row:
                 continue
+            where = f"{source.path}:{source.line}"
             if len(row) <= column:
                 raise DataError(
-                    f"{source.path}:{source.line}: has {len(row)} columns, but '{field}' is column {column + 1} of "
+                    f"{where}: has {len(row)} columns, but '{last}' is column {column + 1} of "
                     f"{len(header)}. Each row needs as many columns as the first line names."
                 )
-            yield row[column], True
+            if exact and any(row[len(header) :]):
+                raise DataError(
+                    f"{where}: has {len(row)} columns, but the first line names {len(header)}. In csv files, a text "
+                    f"with a comma in it stands in quotation marks."
+                )
+            yield where, {field: row[number] for field, number in columns.items()}
     except csv.Error as error:
         raise DataError(f"{source.path}:{source.line}: broken row ({error}). Check the quotation marks.") from error
 
 
-def read_parquet(source: Source, field: str | None, one_per_line: bool) -> Texts:
+def rows_of_parquet(source: Source, choose: Choose) -> Rows:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -200,17 +211,17 @@ def read_parquet(source: Source, field: str | None, one_per_line: bool) -> Texts
         raise DataError(
             f"{source.path}: reading parquet files needs pyarrow. Install it with: pip install 'headstart[parquet]'"
         ) from error
+    number = 0
     try:
         with unpacked(source) as file:
             table = pyarrow.parquet.ParquetFile(file)
-            names = table.schema_arrow.names
-            field = field or choose_field(names, str(source.path))
-            if field not in names:
-                raise DataError(f"{source.path}: has no column '{field}'; there are: {', '.join(names)}. {SET_FIELD}")
-            for batch in table.iter_batches(batch_size=1024, columns=[field]):
-                for value in batch.column(0).to_pylist():
-                    yield text_of(value, field, str(source.path)), True
-    except (pyarrow.ArrowException, OSError) as error:
+            fields = choose(table.schema_arrow.names, str(source.path))
+            for batch in table.iter_batches(batch_size=1024, columns=fields):
+                columns = [batch.column(batch.schema.names.index(field)).to_pylist() for field in fields]
+                for values in zip(*columns, strict=True):
+                    number += 1
+                    yield f"{source.path}, row {number}", dict(zip(fields, values, strict=True))
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{source.path}: not a parquet file that can be read ({error}).") from error
 
 
@@ -241,6 +252,20 @@ def choose_field(names: Sequence[str], where: str) -> str:
     )
 
 
+def text_column(field: str | None, names: Sequence[str], where: str) -> list[str]:
+    """The one column that holds the text, as the user named it or as chosen."""
+    field = field or choose_field(names, where)
+    if field not in names:
+        raise DataError(f"{where}: has no column '{field}'; there are: {', '.join(names) or 'none'}. {SET_FIELD}")
+    return [field]
+
+
+def read_rows(rows: Callable[[Source, Choose], Rows], source: Source, field: str | None, one_per_line: bool) -> Texts:
+    for where, row in rows(source, partial(text_column, field)):
+        for name, value in row.items():
+            yield text_of(value, name, where), True
+
+
 def text_of(value: object, field: str, where: str) -> str:
     if value is None:  # a row without text is an empty document, and empty documents are skipped
         return ""
@@ -256,10 +281,10 @@ def clean(text: str) -> str:
 
 READERS: dict[str, Callable[[Source, str | None, bool], Texts]] = {
     ".txt": read_txt,
-    ".jsonl": read_jsonl,
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-    ".parquet": read_parquet,
+    ".jsonl": partial(read_rows, rows_of_jsonl),
+    ".csv": partial(read_rows, rows_of_csv),
+    ".tsv": partial(read_rows, rows_of_tsv),
+    ".parquet": partial(read_rows, rows_of_parquet),
 }
 FORMATS = READERS | {f"{suffix}.gz": reader for suffix, reader in READERS.items()}
 

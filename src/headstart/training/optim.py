@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -33,13 +33,20 @@ class OptimizerConfig(Section):
 class AdamW:
     """torch's fused AdamW, whose state is saved and restored under the parameters' names."""
 
-    def __init__(self, model: nn.Module, config: OptimizerConfig) -> None:
+    def __init__(
+        self, model: nn.Module, config: OptimizerConfig, scale_of: Callable[[str], float] = lambda name: 1.0
+    ) -> None:
+        """scale_of: the share of the learning rate that a parameter gets, by its name."""
         self.config = config
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        decayed = [p for p in self.parameters.values() if p.ndim >= 2]
-        others = [p for p in self.parameters.values() if p.ndim < 2]
+        groups: dict[tuple[float, bool], list[nn.Parameter]] = {}
+        for name, p in self.parameters.items():
+            groups.setdefault((scale_of(name), p.ndim >= 2), []).append(p)
         self.optimizer = torch.optim.AdamW(
-            [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}],
+            [
+                {"params": group, "scale": scale, "weight_decay": config.weight_decay if decays else 0.0}
+                for (scale, decays), group in groups.items()
+            ],
             lr=config.learning_rate,
             betas=(config.beta1, config.beta2),
             eps=config.epsilon,
@@ -50,7 +57,7 @@ class AdamW:
         """Clip, update at `rate` of the peak learning rate, forget the gradients. Returns the norm before clipping."""
         norm = self._clip()
         for group in self.optimizer.param_groups:
-            group["lr"] = rate * self.config.learning_rate
+            group["lr"] = rate * self.config.learning_rate * group["scale"]
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return norm

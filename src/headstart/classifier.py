@@ -1,0 +1,167 @@
+"""A trained classifier in use: texts in, labels with probabilities out, kept in a directory that explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import nn
+
+from headstart.batches.task import TextRow, collate, text_row
+from headstart.config import Section, Table, resolve, settings_of
+from headstart.errors import CheckpointError, DataError
+from headstart.features import Precision
+from headstart.heads.classify import NetworkConfig
+from headstart.mix import MixConfig
+from headstart.model import Model
+from headstart.pretrained import Pretrained, build_encoder, load_strictly
+from headstart.text.tokenizer import Tokenizer, load_tokenizer
+from headstart.training.fitting import FittingConfig, Labelled, probabilities_of
+from headstart.training.run import RunDirectory
+from headstart.training.tensors import read_tensors
+
+KIND = "classifier"
+How = Literal["frozen", "finetune", "gradual", "scratch"]
+
+
+class TransferConfig(Section):
+    """How an encoder is carried over to a task."""
+
+    how: How = "frozen"
+    """frozen: the encoder's features; finetune, gradual: its parameters are trained on; scratch: all start random."""
+    longest: int = Field(default=256, ge=1)
+    """Units (words, or BERT's pieces) read of a text; of a longer one the first and the last half of them."""
+    precision: Precision = "auto"
+    """Cached features: float32, float16, or auto, which is float32 up to 2 GB."""
+    mix: MixConfig = MixConfig()
+    network: NetworkConfig = NetworkConfig()
+    fitting: FittingConfig = FittingConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    probabilities: NDArray[np.float32]  # (N, C)
+    truncated: int
+    """Texts of which only a part was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """An encoder, mix and head with the tokenizer and the names of the labels."""
+
+    kind: str
+    tokenizer: Tokenizer
+    model: Model
+    labels: list[str]
+    config: TransferConfig
+    trained: bool = False
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        """The most probable label of each text."""
+        return [self.labels[i] for i in self.predict_proba(texts).argmax(1)]
+
+    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(texts, labels), in the order of `labels`; rows sum to one."""
+        return self.read(texts).probabilities
+
+    def read(self, texts: Sequence[str]) -> Predictions:
+        if not self.trained:
+            raise CheckpointError("This classifier was never trained, so it has nothing to say. Fit it first.")
+        empty = next((number for number, text in enumerate(texts, 1) if not text.strip()), None)
+        if empty is not None:
+            raise DataError(f"Text {empty} of {len(texts)} is empty; there is nothing in it to classify. Leave it out.")
+        if not texts:
+            return Predictions(np.empty((0, len(self.labels)), np.float32), 0)
+        rows = [self.row(text) for text in texts]
+        found = probabilities_of(self.model, text_examples(self.model, rows))
+        return Predictions(found, sum(row.cut for row in rows))
+
+    def row(self, text: str) -> TextRow:
+        pretrained = Pretrained(self.kind, encoder_of(self.model), self.tokenizer)
+        longest = min(self.config.longest, pretrained.room or self.config.longest)
+        return text_row(self.kind, self.tokenizer, text, longest, with_first=self.config.network.pool == "first")
+
+    def save(self, path: Path, record: Mapping[str, Any]) -> None:
+        """Into a run directory: tokenizer, weights, then config.toml, which makes them count. record: [result]."""
+        run = RunDirectory(path)
+        path.mkdir(parents=True, exist_ok=True)
+        self.tokenizer.save(path)
+        run.write_weights(self.model.state_dict())
+        encoder: Any = encoder_of(self.model)
+        run.write_config(
+            {
+                "kind": KIND,
+                "encoder_kind": self.kind,
+                "vocabulary": len(self.tokenizer),
+                "labels": self.labels,
+                "trained": self.trained,
+                "encoder": settings_of(encoder.config),
+                "transfer": settings_of(self.config),
+                "result": dict(record),
+            }
+        )
+
+
+def encoder_of(model: Model) -> nn.Module:
+    if model.encoder is None:
+        raise CheckpointError("This model has no encoder: it reads features only.")
+    return model.encoder
+
+
+def text_examples(model: Model, rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> Labelled:
+    """Texts for a model that runs its encoder."""
+    device = next(model.parameters()).device
+
+    def logits(numbers: Sequence[int]) -> torch.Tensor:
+        found: torch.Tensor = model(collate([rows[i] for i in numbers]).to(device))
+        return found
+
+    return Labelled(logits, [len(row.ids) for row in rows], np.zeros(len(rows), np.int64) if gold is None else gold)
+
+
+def new_model(encoder: nn.Module, kind: str, classes: int, config: TransferConfig) -> Model:
+    layers, width = encoder_shape(encoder)
+    return Model(encoder, layers, width, classes, config.mix, config.network)
+
+
+def encoder_shape(encoder: Any) -> tuple[int, int]:
+    """K and D of what an encoder gives."""
+    shape: tuple[int, int] = encoder.shape
+    return shape
+
+
+def load_classifier(path: str | Path) -> Classifier:
+    """A classifier that was saved, built from its config.toml and loaded strictly."""
+    run = RunDirectory.open(Path(path))
+    table = run.read_config()
+    if table.get("kind") != KIND:
+        raise CheckpointError(
+            f"{run.path}: is a pretrained encoder (kind '{table.get('kind')}') without a trained head. Make a "
+            f"classifier of it first: headstart transfer sentiment --from {run.path} ..."
+        )
+    tokenizer = load_tokenizer(run.path)
+    settings = read_settings(table, run.path / "config.toml")
+    if len(tokenizer) != table["vocabulary"]:
+        raise CheckpointError(
+            f"{run.path}: the tokenizer has {len(tokenizer):,} entries, the weights expect {table['vocabulary']:,}."
+        )
+    encoder = build_encoder(table["encoder_kind"], table["encoder"], len(tokenizer))
+    model = new_model(encoder, table["encoder_kind"], len(table["labels"]), settings)
+    load_strictly(model, read_tensors(run.weights), run.weights)
+    model.train_only("frozen")
+    model.eval()
+    return Classifier(table["encoder_kind"], tokenizer, model, table["labels"], settings, bool(table["trained"]))
+
+
+def read_settings(table: Table, where: Path) -> TransferConfig:
+    wanted = {"encoder_kind": str, "vocabulary": int, "labels": list, "trained": bool, "encoder": dict}
+    for key, kind in wanted.items():
+        if not isinstance(table.get(key), kind):
+            raise CheckpointError(f"{where}: '{key}' is missing or not a {kind.__name__}; it was not written by a run.")
+    return resolve(TransferConfig, table.get("transfer", {}), str(where))

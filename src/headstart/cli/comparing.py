@@ -1,0 +1,171 @@
+"""A comparison as it is watched: a table that fills on a terminal, plain lines in a log, nothing when quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from headstart.card import duration
+from headstart.cli.display import Lines, figures
+from headstart.compare import CompareEvent
+from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
+from headstart.comparison.rows import KINDS
+from headstart.text.tokenise import Reading
+from headstart.training.fitting import FitStep
+from headstart.training.loop import Step
+
+REFRESHES_PER_SECOND = 4
+
+
+class Watcher(Protocol):
+    """Takes the events of a comparison as they come."""
+
+    def __call__(self, event: CompareEvent) -> None: ...
+    def stopped(self, text: str) -> None: ...
+
+
+class Silent:
+    def __call__(self, event: CompareEvent) -> None:
+        pass
+
+    def stopped(self, text: str) -> None:
+        pass
+
+
+@contextmanager
+def watching(quiet: bool) -> Iterator[Watcher]:
+    if quiet:
+        yield Silent()
+        return
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        yield ComparedLines(console)
+        return
+    table = GrowingTable(console)
+    with Live(get_renderable=table.render, console=console, refresh_per_second=REFRESHES_PER_SECOND, transient=True):
+        yield table
+
+
+class ComparedLines(Lines):
+    """One line for each cell; pretraining as it is shown elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.titles: dict[str, str] = {}
+
+    def __call__(self, event: CompareEvent) -> None:
+        if isinstance(event, Began):
+            self.began(event)
+        elif isinstance(event, RowPretraining):
+            length = "" if event.seconds is None else f" for {duration(event.seconds)}"
+            self.heading(f"Pretraining {KINDS[event.kind]}{length}")
+        elif isinstance(event, CellBegan):
+            self.cell_began(event)
+        elif isinstance(event, FitStep):
+            self.fit_step(event)
+        elif isinstance(event, CellDone):
+            self.cell_done(event)
+        elif not isinstance(event, Compared):
+            super().__call__(event)
+
+    def stopped(self, text: str) -> None:
+        self.say(text)
+
+    def began(self, event: Began) -> None:
+        self.titles = {row.name: row.title for row in event.rows}
+        budgets = ", ".join(f"{labels:,}" for labels in event.labels)
+        before = f"; {event.done} are done from before" if event.done else ""
+        seeds = "1 seed" if len(event.seeds) == 1 else f"{len(event.seeds)} seeds"
+        self.say(f"{len(event.rows)} rows, with {budgets} labels, {seeds}: {event.cells} cells{before}.")
+        for title in self.titles.values():
+            self.say(f"  {title}")
+
+    def cell_began(self, event: CellBegan) -> None:
+        pass
+
+    def fit_step(self, step: FitStep) -> None:
+        pass
+
+    def cell_done(self, event: CellDone) -> None:
+        cell = event.cell
+        collapsed = " (collapsed: one label for everything)" if cell["collapsed"] else ""
+        self.say(
+            f"{self.titles[cell['row']]}, {cell['labels']:,} labels, seed {cell['seed']}: "
+            f"{100 * cell['accuracy']:.1f} %{collapsed} in {cell['seconds']:.1f} s; "
+            f"{event.done} of {event.total}, about {duration(event.seconds_left)} left"
+        )
+
+
+class GrowingTable(ComparedLines):
+    """Rows by budgets of labels: the mean so far and how many seeds are in it; below, what is going on."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.labels: list[int] = []
+        self.seeds = 0
+        self.means: dict[tuple[str, int], str] = {}
+        self.at: tuple[str, int] | None = None
+        self.status = ""
+        self.left = ""
+
+    def began(self, event: Began) -> None:
+        self.titles = {row.name: row.title for row in event.rows}
+        self.labels, self.seeds = event.labels, len(event.seeds)
+        self.fill(event.table)
+        self.left = f"{event.done} of {event.cells} cells"
+
+    def cell_began(self, event: CellBegan) -> None:
+        self.at = (event.row, event.labels)
+        self.status = f"{self.titles[event.row]}, {event.labels:,} labels, seed {event.seed}"
+
+    def fit_step(self, step: FitStep) -> None:
+        self.status = f"{self.status.partition(':')[0]}: {100 * step.progress:.0f} %, loss {step.loss:.3f}"
+
+    def cell_done(self, event: CellDone) -> None:
+        self.at, self.status = None, ""
+        self.fill(event.table)
+        self.left = f"{event.done} of {event.total} cells, about {duration(event.seconds_left)} left"
+
+    def progress(self, step: Step) -> None:
+        self.status = f"pretraining: {100 * step.progress:.0f} %, {figures(step, self.unit)}"
+
+    def reading(self, reading: Reading) -> None:
+        self.status = f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %"
+
+    def fill(self, table: list[dict[str, object]]) -> None:
+        for entry in table:
+            mean, scores = entry["mean"], entry["scores"]
+            if isinstance(mean, float) and isinstance(scores, list):
+                count = "" if len(scores) == self.seeds else f" ({len(scores)}/{self.seeds})"
+                self.means[str(entry["row"]), int(str(entry["labels"]))] = f"{100 * mean:.1f} %{count}"
+
+    def stopped(self, text: str) -> None:
+        """The moving table is about to go: what it shows is left above."""
+        if self.means:
+            self.console.print(self.table())
+        self.say(text)
+
+    def render(self) -> RenderableType:
+        if not self.titles:
+            return Text("reading the examples")
+        return Group(self.table(), Text(self.status), Text(self.left))
+
+    def table(self) -> Table:
+        table = Table()
+        table.add_column("labels")
+        for labels in self.labels:
+            table.add_column(f"{labels:,}", justify="right")
+        for name, title in self.titles.items():
+            cells = [self.cell_text(name, labels) for labels in self.labels]
+            table.add_row(Text(title), *cells)
+        return table
+
+    def cell_text(self, row: str, labels: int) -> Text:
+        text = self.means.get((row, labels), "")
+        return Text(f"{text} …" if self.at == (row, labels) else text)

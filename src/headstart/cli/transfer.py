@@ -1,0 +1,140 @@
+"""`headstart transfer`: labels in, a classifier out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from headstart.tasks.examples import ExamplesConfig
+
+KNOWN_TASKS = "sentiment: any classification of texts, with any number of labels."
+
+Task = Annotated[str, typer.Argument(metavar="TASK", help=KNOWN_TASKS)]
+TextField = Annotated[str | None, typer.Option("--text-field", help="Column with the text. Default: text.")]
+LabelField = Annotated[str | None, typer.Option("--label-field", help="Column with the label. Default: label.")]
+LabelsAs = Annotated[int | None, typer.Option("--labels-as", help="SST trees: 5 labels, or 2 without the neutral.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as fitting.epochs=5.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show the result only.")]
+
+
+def transfer(
+    task: Task,
+    train: Annotated[
+        Path,
+        typer.Option("--train", metavar="F", help="Labelled examples: .csv, .tsv, .jsonl, .parquet, SST, aclImdb."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the classifier.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="SRC", help="scratch, or the folder of a pretrained run.")
+    ] = "scratch",
+    how: Annotated[str, typer.Option("--how", help="frozen, finetune or gradual.")] = "frozen",
+    dev: Annotated[
+        Path | None, typer.Option("--dev", metavar="F", help="Held-out examples; left out, a tenth of --train.")
+    ] = None,
+    labels: Annotated[int | None, typer.Option("--labels", help="How many labels to learn from. Default: all.")] = None,
+    mix: Annotated[str | None, typer.Option("--mix", help="scalar, last, concat, mean or attention.")] = None,
+    mix_place: Annotated[str | None, typer.Option("--mix-place", help="input, output or both.")] = None,
+    mix_pull: Annotated[float | None, typer.Option("--mix-pull", help="Pull of the layer weights to the mean.")] = None,
+    mix_norm: Annotated[bool, typer.Option("--mix-norm", help="Layer norm before the mix.")] = False,
+    cell: Annotated[str | None, typer.Option("--cell", help="lstm, gru, rnn or none.")] = None,
+    directions: Annotated[str | None, typer.Option("--directions", help="both or forward.")] = None,
+    pool: Annotated[str | None, typer.Option("--pool", help="last, mean, max, attention or first.")] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Fits, each with its own labels and start.")] = 3,
+    held_out: Annotated[
+        list[str] | None, typer.Option("--held-out", metavar="TEXT", help="Text to measure forgetting on.")
+    ] = None,
+    text_field: TextField = None,
+    label_field: LabelField = None,
+    labels_as: LabelsAs = None,
+    settings: Settings = None,
+    quiet: Quiet = False,
+) -> None:
+    """Carry a pretrained encoder over to labelled examples: frozen features, or fine-tuning."""
+    from headstart.cli.display import display
+    from headstart.cli.pretrain import stop_requests
+    from headstart.transfer import Transferred
+    from headstart.transfer import transfer as run_transfer
+
+    flags = {
+        "mix.kind": mix,
+        "mix.place": mix_place,
+        "mix.pull": mix_pull,
+        "mix.norm": mix_norm or None,
+        "network.cell": cell,
+        "network.directions": directions,
+        "network.pool": pool,
+    }
+    events = run_transfer(
+        task,
+        source=source,
+        how=how,
+        train=train,
+        dev=dev,
+        out=out,
+        labels=labels,
+        seeds=seeds,
+        examples=examples_config(text_field, label_field, labels_as),
+        settings=settings_table(flags, settings),
+        held_out=held_out,
+    )
+    with stop_requests() as stop, display(quiet) as show:
+        for event in events:
+            show(event)
+            if stop.asked:
+                events.close()
+                raise typer.Exit(130)
+            if isinstance(event, Transferred):
+                last = event
+    typer.echo(transferred_text(last.results, last.out))
+
+
+def examples_config(text_field: str | None, label_field: str | None, labels_as: int | None) -> ExamplesConfig:
+    from headstart.config import resolve
+    from headstart.tasks.examples import ExamplesConfig
+
+    return resolve(
+        ExamplesConfig, {"text_field": text_field, "label_field": label_field, "labels_as": labels_as}, "the options"
+    )
+
+
+def settings_table(flags: dict[str, Any], settings: list[str] | None) -> dict[str, Any]:
+    """Flags that were given, then --set, as one nested table."""
+    from headstart.config import assign, parse_assignment
+
+    table: dict[str, Any] = {}
+    for key, value in flags.items():
+        if value is not None:
+            assign(table, key.split("."), value)
+    for keys, value in map(parse_assignment, settings or []):
+        assign(table, keys, value)
+    return table
+
+
+def transferred_text(results: dict[str, Any], out: Path) -> str:
+    from headstart.card import forgetting_text, mix_text, task_score
+
+    lines = [f"{run_line(run)}" for run in results["runs"]] + [
+        f"{results['source']}, {results['how']}, {results['labels']:,} labels: dev accuracy {task_score(results)}, "
+        f"macro-F1 {100 * results['macro_f1']:.1f} %"
+    ]
+    lines += [f"layer weights at the {place}: {mix_text(mix)}" for place, mix in results["mix"].items()]
+    if results["forgetting"]:
+        lines.append(f"forgetting: {forgetting_text(results['forgetting'])}")
+    if results["truncated"]:
+        lines.append(f"{results['truncated']:,} texts were longer than what it reads; the middle of each was left out")
+    return "\n".join([*lines, f"{out}: the classifier of seed {results['best_seed']}; see {out / 'CARD.md'}"])
+
+
+def run_line(run: dict[str, Any]) -> str:
+    from headstart.card import duration
+
+    flag = "; COLLAPSED: it gives every text the same label" if run["collapsed"] else ""
+    return (
+        f"seed {run['seed']}: accuracy {100 * run['accuracy']:.1f} %, macro-F1 {100 * run['macro_f1']:.1f} %, "
+        f"best at step {run['best_step']:,} of {run['steps']:,}, {duration(run['seconds'])}{flag}"
+    )

@@ -1,0 +1,128 @@
+"""The encoders a comparison pretrains itself: with what settings, in what share of the time, and only once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.atomic import write_text
+from headstart.comparison.events import RowPretraining
+from headstart.comparison.rows import KINDS, Source
+from headstart.config import Table, nearest, overlay
+from headstart.errors import CheckpointError, ConfigError
+from headstart.pretrain import LENGTHS, Event, pretrain
+from headstart.training.events import Finished
+from headstart.training.run import RunDirectory
+
+# A CPU has time for a small BERT only. Word vectors gain little from more than a fifth of the time.
+PRETRAINING: dict[str, Table] = {
+    "static": {"size": None, "settings": {}, "share": 0.2},
+    "elmo": {"size": "mini", "settings": {}, "share": 0.4},
+    "bert": {"size": "tiny", "settings": {}, "share": 0.4},
+}
+SMALL_SHARE = "static"
+TEXT = "text"
+DEFAULT_SECONDS = 20 * 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one encoder is pretrained. seconds: None if its settings say how long."""
+
+    kind: str
+    size: str | None
+    settings: Table
+    seconds: float | None
+
+    def as_table(self) -> Table:
+        return {"size": self.size, "settings": self.settings, "seconds": self.seconds}
+
+
+def recipes(kinds: Iterable[str], seconds: float, given: Table) -> list[Recipe]:
+    """One for each kind, oldest generation first. given: settings by kind, and those of [text] for all."""
+    for name, table in given.items():
+        if name not in (*PRETRAINING, TEXT):
+            raise ConfigError(f"'pretrain.{name}' cannot be set.{nearest(name, (*PRETRAINING, TEXT))}")
+        if not isinstance(table, dict):
+            raise ConfigError(f"'pretrain.{name}' is a section with keys; got the value {table!r}.")
+    wanted = [kind for kind in KINDS if kind in set(kinds)]
+    shares = divided(wanted, seconds)
+    found = []
+    for kind in wanted:
+        entry = PRETRAINING[kind]
+        settings = overlay(entry["settings"], {TEXT: given[TEXT]} if TEXT in given else {}, given.get(kind, {}))
+        has_length = bool(settings.get("training", {}).keys() & set(LENGTHS))
+        size = settings.pop("size", entry["size"])
+        found.append(Recipe(kind, size, settings, None if has_length else shares[kind]))
+    return found
+
+
+def divided(kinds: list[str], seconds: float) -> dict[str, float]:
+    """Word vectors get their share and no more; the others divide what is left."""
+    small = {kind: PRETRAINING[kind]["share"] for kind in kinds if kind == SMALL_SHARE}
+    large = {kind: PRETRAINING[kind]["share"] for kind in kinds if kind != SMALL_SHARE}
+    left = 1.0 - sum(small.values())
+    return {
+        **{kind: share * seconds for kind, share in small.items()},
+        **{kind: left * share / sum(large.values()) * seconds for kind, share in large.items()},
+    }
+
+
+def check_recipe(recipe: Recipe, text: list[str], out: Path) -> None:
+    """A wrong setting is told now, and not after the encoders before it were pretrained for minutes."""
+    if not finished_note(out).exists():
+        start_pretraining(recipe, text, out, cache=out, workers=1).close()
+
+
+def start_pretraining(
+    recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
+) -> Generator[Event, None, None]:
+    return pretrain(
+        recipe.kind, text, out=out, size=recipe.size, config=recipe.settings, budget=recipe.seconds, resume=True,
+        cache=cache, workers=workers,
+    )  # fmt: skip
+
+
+def pretrain_source(
+    recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
+) -> Generator[RowPretraining | Event, None, None]:
+    """Pretrain into `out`, or go on with what is there; one that was finished is not touched again."""
+    note = finished_note(out)
+    if note.exists():
+        return
+    yield RowPretraining(recipe.kind, recipe.seconds)
+    finished: Finished | None = None
+    with closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events:
+        for event in events:
+            finished = event if isinstance(event, Finished) else finished
+            yield event
+    if finished is None:
+        raise RuntimeError(f"the pretraining of {recipe.kind} ended without a result")
+    write_text(note, json.dumps({"seconds": finished.elapsed, "scores": finished.scores}, indent=1))
+
+
+def finished_note(out: Path) -> Path:
+    return out.with_name(f"{out.name}.json")
+
+
+def pretraining_facts(source: Source | None) -> Table:
+    """Seconds and held-out scores of a source's pretraining, as its log tells them; None and {} if it does not."""
+    final: Table = {}
+    if source is not None:
+        for line in log_lines(RunDirectory(source.path).log_file):
+            final = line if "final" in line else final
+    scores = {name: value for name, value in final.get("final", {}).items() if name != "units"}
+    return {"pretraining_seconds": final.get("elapsed"), "pretraining_scores": scores}
+
+
+def log_lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: the log of the run cannot be read ({error}).") from error

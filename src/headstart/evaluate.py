@@ -1,0 +1,31 @@
+"""Scoring a classifier on labelled examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from headstart.classifier import load_classifier
+from headstart.config import Table
+from headstart.metrics import accuracy, by_class, macro_f1
+from headstart.tasks.examples import ExamplesConfig, check_labels, read_examples
+
+
+def evaluate(run: str | Path, data: str | Path, examples: ExamplesConfig | None = None) -> Table:
+    """Accuracy and macro-F1, and precision, recall, F1 and count per label."""
+    classifier = load_classifier(run)
+    found = read_examples(data, examples or ExamplesConfig())
+    check_labels(found, classifier.labels, f"the training examples of {run}")
+    predictions = classifier.read(found.texts)
+    predicted = predictions.probabilities.argmax(1)
+    index = {name: number for number, name in enumerate(classifier.labels)}
+    gold = np.array([index[label] for label in found.labels])
+    classes = range(len(classifier.labels))
+    return {
+        "examples": len(found),
+        "accuracy": accuracy(gold, predicted),
+        "macro_f1": macro_f1(gold, predicted, classes),
+        "labels": dict(zip(classifier.labels, by_class(gold, predicted, classes), strict=True)),
+        "truncated": predictions.truncated,
+    }

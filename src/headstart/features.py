@@ -1,0 +1,161 @@
+"""Frozen features: what an encoder makes of every text, computed once, kept on disk and read memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from headstart.batches.task import TextRow, text_row
+from headstart.config import settings_of
+from headstart.encoders.representations import Representations
+from headstart.errors import DataError
+from headstart.pretrained import Pretrained
+from headstart.text.building import building, cache_key
+from headstart.text.tokenise import Reading
+
+LAYOUT = 1
+"""Goes up when the files' layout changes, so that older entries are not read."""
+LARGEST_EXACT = 2_000_000_000
+"""Bytes up to which features keep every bit; larger tables are halved to float16."""
+Precision = Literal["auto", "float32", "float16"]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTable:
+    """layers: (all words, K, D), mapped from disk; text i has the words offsets[i] to offsets[i + 1]."""
+
+    rows: dict[str, int]
+    offsets: NDArray[np.int64]
+    layers: NDArray[Any]
+    cut: NDArray[np.bool_]
+    fresh: bool
+    """Computed just now, not found in the cache."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and D."""
+        return int(self.layers.shape[1]), int(self.layers.shape[2])
+
+    def length(self, row: int) -> int:
+        return int(self.offsets[row + 1] - self.offsets[row])
+
+    def batch(self, rows: Sequence[int]) -> Representations:
+        """The features of some texts, padded at the end: layers (K, B, W, D)."""
+        lengths = [self.length(row) for row in rows]
+        K, D = self.shape
+        found = np.zeros((len(rows), max(1, max(lengths)), K, D), dtype=np.float32)
+        mask = np.zeros(found.shape[:2], dtype=bool)
+        for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+            found[number, :length] = self.layers[self.offsets[row] : self.offsets[row] + length]
+            mask[number, :length] = True
+        return Representations(torch.from_numpy(found).permute(2, 0, 1, 3), torch.from_numpy(mask))
+
+
+def gather(
+    pretrained: Pretrained,
+    texts: Sequence[str],
+    *,
+    longest: int,
+    cache: Path,
+    with_first: bool = False,
+    precision: Precision = "auto",
+) -> Generator[Reading, None, FeatureTable]:
+    """The features of all distinct texts, from the cache or else computed in length-sorted batches and put there."""
+    distinct = list(dict.fromkeys(texts))
+    key = cache_key(
+        layout=LAYOUT,
+        kind=pretrained.kind,
+        encoder=encoder_fingerprint(pretrained.encoder),
+        tokenizer=pretrained.tokenizer.fingerprint,
+        texts=texts_digest(distinct),
+        longest=longest,
+        with_first=with_first,
+        precision=precision,
+    )
+    target = cache / "features" / key
+    fresh = not (target / "shape.json").is_file()
+    if fresh:
+        rows = [text_row(pretrained.kind, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
+        with building(target) as folder:
+            yield from compute(pretrained, rows, folder, precision)
+    return open_table(target, distinct, fresh)
+
+
+def compute(
+    pretrained: Pretrained, rows: list[TextRow], folder: Path, precision: Precision
+) -> Generator[Reading, None, None]:
+    offsets = np.concatenate([[0], np.cumsum([len(row.word_starts) for row in rows])]).astype(np.int64)
+    table: NDArray[Any] | None = None
+    done = 0
+    for numbers, R in pretrained.encode(rows):
+        values = R.layers.permute(1, 2, 0, 3).cpu().numpy()
+        if table is None:
+            table = new_table(folder, (int(offsets[-1]), *values.shape[2:]), precision)
+        for row, number in enumerate(numbers):
+            table[offsets[number] : offsets[number + 1]] = values[row, : len(rows[number].word_starts)]
+        done += len(numbers)
+        os.utime(folder)  # still at work: not a folder that somebody left
+        yield Reading("encoding", done, len(rows))
+    if table is None:
+        raise DataError("There is no text to compute features of.")
+    table.flush()  # type: ignore[attr-defined]
+    np.save(folder / "offsets.npy", offsets)
+    np.save(folder / "cut.npy", np.array([row.cut for row in rows], dtype=bool))
+    (folder / "shape.json").write_text(json.dumps({"shape": list(table.shape), "dtype": str(table.dtype)}))
+
+
+def new_table(folder: Path, shape: tuple[int, ...], precision: Precision) -> NDArray[Any]:
+    size = int(np.prod(shape, dtype=np.int64))
+    exact = precision == "float32" or (precision == "auto" and 4 * size <= LARGEST_EXACT)
+    dtype = np.dtype(np.float32 if exact else np.float16)
+    path = folder / "layers.bin"
+    try:
+        with path.open("wb") as file:
+            # A mapped file that outgrows its disk kills the process: the room is taken beforehand.
+            os.posix_fallocate(file.fileno(), 0, max(1, size * dtype.itemsize))
+    except OSError as error:
+        raise DataError(
+            f"{folder.parent}: {size * dtype.itemsize:,} bytes of features do not fit ({error.strerror}). Set "
+            f"HEADSTART_HOME to a folder with more room, or use fewer or shorter texts."
+        ) from error
+    return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
+
+
+def open_table(folder: Path, texts: list[str], fresh: bool) -> FeatureTable:
+    try:
+        described = json.loads((folder / "shape.json").read_text())
+        shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
+        layers = np.memmap(folder / "layers.bin", dtype=dtype, mode="r", shape=shape)
+        offsets, cut = np.load(folder / "offsets.npy"), np.load(folder / "cut.npy")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}: the cached features are broken ({error}). Remove this folder.") from error
+    return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut, fresh)
+
+
+def encoder_fingerprint(encoder: nn.Module) -> str:
+    """SHA-256 of the encoder's settings, and of its tensors with their names."""
+    config: Any = encoder.config
+    digest = hashlib.sha256(json.dumps(settings_of(config), sort_keys=True).encode())
+    for name, tensor in encoder.state_dict().items():
+        digest.update(f"{name}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def texts_digest(texts: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "replace")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()

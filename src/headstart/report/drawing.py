@@ -1,0 +1,92 @@
+"""What every picture shares: size, colours, fonts, names beside lines and bars, and SVG that repeats itself."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from headstart.metrics import mean
+
+# Okabe and Ito's colours, which stay apart for colour-blind readers; without their yellow, too pale on white.
+COLOURS = ["#555555", "#E69F00", "#56B4E9", "#0072B2", "#D55E00", "#CC79A7", "#009E73", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+INK, PALE, GRID = "#222222", "#B8C4CE", "#DDDDDD"
+WIDTH = 7.0  # inches at 72 units: shown 700 pixels wide, 9 points are 12.5 pixels
+LONGEST_NAME = 32
+# Text stays text: it can be searched, and the reader's own fonts show what ours has no glyphs for.
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none", "svg.hashsalt": "headstart", "text.parse_math": False, "font.size": 9.0, "text.color": INK,
+    "axes.edgecolor": "#888888", "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "grid.color": GRID,
+}  # fmt: skip
+
+
+def style() -> AbstractContextManager[None]:
+    """Figures are built and written within this."""
+    return matplotlib.rc_context(STYLE)
+
+
+def canvas(height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def svg_text(figure: Figure, name: str) -> str:
+    """The <svg> element alone, with ids of its own, so that several can stand in one page."""
+    out = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the reader's font has it
+        figure.savefig(out, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
+    text = out.getvalue()
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def name_bars(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), [short(name) for name in names])
+    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.tick_params(axis="y", length=0)
+
+
+def short(name: str) -> str:
+    """A name that leaves the picture room beside it."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def write_value(axes: Axes, x: float, y: float, text: str) -> None:
+    axes.annotate(text, (x, y), (3, 0), textcoords="offset points", va="center", fontsize=8)
+
+
+def look(place: int) -> tuple[str, str]:
+    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+
+
+def spread(heights: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The ascending heights, moved so that neighbours are `gap` apart, within low..high as far as there is room."""
+    groups: list[list[float]] = []  # heights that touch move as one, around their mean
+    for height in heights:
+        groups.append([height])
+        while len(groups) > 1 and touching(groups[-2], groups[-1], gap, low, high):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    return [
+        centre(group, gap, low, high) + gap * (place - (len(group) - 1) / 2)
+        for group in groups
+        for place in range(len(group))
+    ]
+
+
+def touching(below: Sequence[float], above: Sequence[float], gap: float, low: float, high: float) -> bool:
+    wanted = gap * (len(below) + len(above)) / 2
+    return centre(above, gap, low, high) - centre(below, gap, low, high) < wanted
+
+
+def centre(group: Sequence[float], gap: float, low: float, high: float) -> float:
+    half = gap * (len(group) - 1) / 2
+    return max(min(mean(list(group)), high - half), low + half)

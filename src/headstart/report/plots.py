@@ -1,0 +1,238 @@
+"""The pictures of a comparison, as SVG text: the same results give the same bytes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from headstart.card import duration
+from headstart.metrics import mean
+from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
+
+Results = Mapping[str, Any]
+LOG_BEYOND = 20.0
+TIME_MARKS = [0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0, 360_000.0]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One bar for each name; None where there is nothing to show."""
+
+    label: str
+    colour: str
+    values: Sequence[float | None]
+
+
+def learning_curve(results: Results) -> str:
+    """Accuracy over the number of labels, one line and 95 % band for each row; points when there is one number only."""
+    budgets = sorted({entry["labels"] for entry in results["table"]})
+    with style():
+        if len(budgets) > 1:
+            return svg_text(draw_curves(results, budgets), "curve")
+        return svg_text(draw_points(results), "curve")
+
+
+def mix_weights(results: Results) -> str | None:
+    """What each layer weighs in the learned mixes, averaged over seeds at the most labels; None if none was learned."""
+    groups = mix_groups(results)
+    if not groups:
+        return None
+    with style():
+        return svg_text(draw_mixes(groups), "mix")
+
+
+def times(results: Results) -> str | None:
+    """Pretraining, and fitting at the most labels (mean over seeds), of each row."""
+    fitting = {cell["row"]: cell["seconds"] for cell in at_most_labels(results["table"])}
+    rows = [row for row in results["rows"] if row["name"] in fitting]
+    if not rows:
+        return None
+    pretraining = [row.get("pretraining_seconds") or None for row in rows]
+    series = [Series("fitting, one run", COLOURS[3], [fitting[row["name"]] for row in rows])]
+    if any(pretraining):
+        series.insert(0, Series("pretraining", PALE, pretraining))
+    return draw_bars([row["title"] for row in rows], series, duration_text, "time", "times", TIME_MARKS)
+
+
+def forgetting(results: Results) -> str | None:
+    """Perplexity of each fine-tuned row's language model before and after the task; None if it was never measured."""
+    rows, before, after = [], [], []
+    for row in results["rows"]:
+        measured = [cell["forgetting"] for cell in results["cells"] if cell["row"] == row["name"]]
+        finite = [one for one in measured if one and math.isfinite(one["before"]) and math.isfinite(one["after"])]
+        if finite:
+            rows.append(row["title"])
+            before.append(mean([one["before"] for one in finite]))
+            after.append(mean([one["after"] for one in finite]))
+    if not rows:
+        return None
+    series = [Series("before the task", PALE, before), Series("after the task", COLOURS[4], after)]
+    return draw_bars(rows, series, figure_text, "perplexity of held-out text (lower is better)", "forgetting")
+
+
+def at_most_labels(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    most = max((entry["labels"] for entry in entries), default=0)
+    return [entry for entry in entries if entry["labels"] == most]
+
+
+def draw_curves(results: Results, budgets: Sequence[int]) -> Figure:
+    figure, axes = canvas(4.2)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(apart(budgets)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value):,}"))
+    axes.grid(axis="both", linewidth=0.6)
+    ends = []
+    for place, row in enumerate(results["rows"]):
+        entries = sorted((e for e in results["table"] if e["row"] == row["name"]), key=lambda e: int(e["labels"]))
+        if not entries:
+            continue
+        colour, marker = look(place)
+        x, y = [e["labels"] for e in entries], [100 * e["mean"] for e in entries]
+        axes.fill_between(
+            x, [100 * e["low"] for e in entries], [100 * e["high"] for e in entries], color=colour, alpha=0.11, lw=0
+        )
+        axes.plot(x, y, color=colour, marker=marker, markersize=4.5, linewidth=1.8)
+        ends.append((y[-1], x[-1], row["title"], colour))
+    axes.set_xlabel("labelled examples (log scale)")
+    axes.set_ylabel("accuracy on dev, %")
+    axes.margins(x=0.03, y=0.05)
+    name_ends(axes, ends)
+    return figure
+
+
+def name_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Each line's name right of its end (y, x, name, colour), moved apart where the ends are close."""
+    low, high = axes.get_ylim()
+    ordered = sorted(ends)
+    heights = spread([y for y, *_ in ordered], gap=(high - low) * 0.062, low=low, high=high)
+    for (y, x, name, colour), height in zip(ordered, heights, strict=True):
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 1.2, "shrinkB": 4, "relpos": (0, 0.5)}
+        place = (1.035, (height - low) / (high - low))
+        axes.annotate(
+            short(name), (x, y), place, textcoords="axes fraction", va="center", annotation_clip=False, arrowprops=line
+        )
+
+
+def apart(budgets: Sequence[int]) -> list[int]:
+    """The numbers of labels whose ticks do not run into each other, the largest always among them."""
+    kept = [budgets[-1]]
+    room = 0.07 * math.log(budgets[-1] / budgets[0])
+    for budget in reversed(budgets[:-1]):
+        if math.log(kept[-1] / budget) > room:
+            kept.append(budget)
+    return kept[::-1]
+
+
+def draw_points(results: Results) -> Figure:
+    titles = {row["name"]: (place, row["title"]) for place, row in enumerate(results["rows"])}
+    entries = results["table"]
+    figure, axes = canvas(0.8 + 0.34 * len(entries))
+    for height, entry in enumerate(entries):
+        place, _ = titles[entry["row"]]
+        colour, marker = look(place)
+        axes.plot([100 * entry["low"], 100 * entry["high"]], [height, height], color=colour, linewidth=2.2)
+        axes.plot(100 * entry["mean"], height, color=colour, marker=marker, markersize=6)
+    name_bars(axes, [titles[entry["row"]][1] for entry in entries])
+    axes.set_xlabel("accuracy on dev, % (mean and 95 % interval)")
+    axes.grid(axis="x", linewidth=0.6)
+    return figure
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A learned mix, averaged over seeds."""
+
+    title: str
+    colour: str
+    weights: list[float]
+    gamma: float | None
+
+
+def mix_groups(results: Results) -> list[Mix]:
+    """The mixes of each row, by their place in the model, that have more than one layer to weigh."""
+    groups = []
+    cells = at_most_labels(results["cells"])
+    for place, row in enumerate(results["rows"]):
+        mixes = [cell["mix"] for cell in cells if cell["row"] == row["name"] and cell.get("mix")]
+        for where in mixes[0] if mixes else []:
+            weights = [mix[where]["weights"] for mix in mixes]
+            if len(weights[0]) > 1:
+                title = row["title"] if len(mixes[0]) == 1 else f"{row['title']}, {where}"
+                gammas = [mix[where]["gamma"] for mix in mixes if mix[where].get("gamma") is not None]
+                layers = [mean(list(layer)) for layer in zip(*weights, strict=True)]
+                groups.append(Mix(title, look(place)[0], layers, mean(gammas) if gammas else None))
+    return groups
+
+
+def draw_mixes(groups: Sequence[Mix]) -> Figure:
+    figure, axes = canvas(0.5 + 0.23 * sum(len(mix.weights) + 1.6 for mix in groups))
+    ticks: list[float] = []
+    names: list[str] = []
+    top = 0.0
+    for mix in groups:
+        heading = short(mix.title) if mix.gamma is None else f"{short(mix.title)} (gamma {mix.gamma:.2f})"
+        axes.annotate(heading, (0, top), (4, 0), textcoords="offset points", fontweight="bold", va="center")
+        for layer, weight in enumerate(mix.weights):
+            top += 1
+            axes.barh(top, weight, height=0.78, color=mix.colour)
+            write_value(axes, weight, top, f"{weight:.2f}")
+            ticks.append(top)
+            names.append("words" if layer == 0 else f"layer {layer}")
+        top += 1.6
+    axes.set_yticks(ticks, names)
+    axes.set_ylim(top - 0.8, -0.8)
+    axes.set_xlim(0, 1.12 * max(max(mix.weights) for mix in groups))
+    axes.set_xlabel("weight in the mix (the weights of one mix sum to 1)")
+    axes.tick_params(axis="y", length=0)
+    return figure
+
+
+def draw_bars(
+    names: Sequence[str], series: Sequence[Series], text: Callable[[float], str], what: str, picture: str,
+    marks: Sequence[float] = (),
+) -> str:  # fmt: skip
+    """Horizontal bars with their values, on a log axis (with these marks) where they differ by more than 20 times."""
+    values = [value for one in series for value in one.values if value is not None and value > 0]
+    log = bool(values) and max(values) / min(values) > LOG_BEYOND
+    with style():
+        figure, axes = canvas(1.0 + (0.12 + 0.2 * len(series)) * len(names))
+        start = min(values) / 3 if log else 0.0
+        thickness = 0.8 / len(series)
+        for place, one in enumerate(series):
+            for height, value in enumerate(one.values):
+                if value is None:
+                    continue
+                y = height + (place - (len(series) - 1) / 2) * thickness
+                axes.barh(y, max(value - start, 0.0), left=start, height=0.92 * thickness, color=one.colour)
+                write_value(axes, max(value, start), y, text(value))
+        if log:
+            axes.set_xscale("log")
+        axes.set_xlim(start, (max(values) * (max(values) / start) ** 0.16) if log else 1.18 * max(values, default=1.0))
+        axes.xaxis.set_minor_locator(NullLocator())
+        if log and marks:
+            axes.xaxis.set_major_locator(FixedLocator([mark for mark in marks if start <= mark <= axes.get_xlim()[1]]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+        axes.set_xlabel(f"{what}{', log scale' if log else ''}")
+        name_bars(axes, names)
+        handles = [Patch(color=one.colour, label=one.label) for one in series]
+        figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
+        return svg_text(figure, picture)
+
+
+def figure_text(value: float) -> str:
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def duration_text(seconds: float) -> str:
+    if 0 < seconds < 10:
+        return f"{seconds:.2g} s"
+    return re.sub(" 0 (s|min)$", "", duration(seconds)) if seconds >= 60 else duration(seconds)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headstart.comparison.data import check_labels, content_of, facts_of, label_counts, read_data
+from headstart.errors import ConfigError, DataError
+from headstart.tasks.examples import Examples, ExamplesConfig
+
+
+def write(path: Path, examples: list[tuple[str, str]]) -> Path:
+    path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in examples), encoding="utf-8")
+    return path
+
+
+def test_budgets_are_sorted_and_folded_and_all_is_a_number() -> None:
+    assert label_counts(["all", 50, 10, 50, 200], 200, Path("t.csv")) == [10, 50, 200]
+    with pytest.raises(DataError, match=r"t\.csv: has 40 examples, fewer than the 50"):
+        label_counts([10, 50], 40, Path("t.csv"))
+
+
+@pytest.mark.parametrize("labels", [[], [1], ["some"], [True], [50.0]])
+def test_budgets_that_are_none(labels: list) -> None:
+    with pytest.raises(ConfigError, match="--labels"):
+        check_labels(labels)
+
+
+def test_every_text_of_any_draw_and_of_dev_is_listed_once(tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", [(f"text {i}", str(i % 2)) for i in range(20)])
+    dev = write(tmp_path / "dev.csv", [("text 1", "1"), ("other", "0")])
+    data = read_data(train, dev, ExamplesConfig(), [4, 8], [0, 1])
+    assert data.labels == [4, 8]
+    assert {len(data.draws[8, seed]) for seed in (0, 1)} == {8}
+    drawn = {text for examples in data.draws.values() for text in examples.texts}
+    assert sorted(data.texts()) == sorted(drawn | {"text 1", "other"})
+    assert data.gold == [1, 0]
+    assert data.notices == ["1 dev example also stands in train."]
+    assert facts_of(data.dev, dev, data.names) == {"path": "dev.csv", "examples": 2, "classes": {"0": 1, "1": 1}}
+
+
+def test_content_changes_with_a_text_and_with_a_label() -> None:
+    found = {
+        content_of(examples)
+        for examples in (Examples(["a"], ["0"]), Examples(["b"], ["0"]), Examples(["a"], ["1"]), Examples(["a"], ["0"]))
+    }
+    assert len(found) == 3

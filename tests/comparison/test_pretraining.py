@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from headstart.comparison.pretraining import recipes
+from headstart.errors import ConfigError
+
+
+def seconds(kinds: set[str]) -> dict[str, float | None]:
+    return {recipe.kind: recipe.seconds for recipe in recipes(kinds, 1000.0, {})}
+
+
+def test_word_vectors_take_a_fifth_and_the_others_divide_the_rest() -> None:
+    assert seconds({"bert", "elmo", "static"}) == pytest.approx({"static": 200.0, "elmo": 400.0, "bert": 400.0})
+    assert seconds({"bert", "static"}) == pytest.approx({"static": 200.0, "bert": 800.0})
+    assert seconds({"bert", "elmo"}) == pytest.approx({"elmo": 500.0, "bert": 500.0})
+    assert seconds({"static"}) == pytest.approx({"static": 200.0})
+
+
+def test_settings_reach_their_kind_and_a_length_replaces_the_time() -> None:
+    given = {"text": {"one_per_line": True}, "bert": {"size": "mini", "training": {"steps": 3}}}
+    elmo, bert = recipes({"elmo", "bert"}, 100.0, given)
+    assert (elmo.size, elmo.settings, elmo.seconds) == ("mini", {"text": {"one_per_line": True}}, 50.0)
+    assert (bert.size, bert.seconds) == ("mini", None)
+    assert bert.settings == {"text": {"one_per_line": True}, "training": {"steps": 3}}
+
+
+def test_settings_of_an_unknown_kind_name_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'bert'"):
+        recipes({"bert"}, 100.0, {"bret": {}})

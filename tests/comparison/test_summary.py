@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from headstart.comparison.summary import seconds_left, table_so_far
+
+
+def cell(row: str, labels: int, accuracy: float, seconds: float) -> dict:
+    return {"row": row, "labels": labels, "accuracy": accuracy, "seconds": seconds}
+
+
+def test_means_of_the_seeds_done() -> None:
+    cells = [cell("a", 50, 0.5, 1), cell("b", 50, 0.75, 1), cell("a", 50, 1.0, 1)]
+    assert table_so_far(cells) == [
+        {"row": "a", "labels": 50, "mean": 0.75, "scores": [0.5, 1.0]},
+        {"row": "b", "labels": 50, "mean": 0.75, "scores": [0.75]},
+    ]
+
+
+def test_a_cell_takes_as_long_as_those_most_like_it() -> None:
+    done = [cell("a", 50, 0.5, 2.0), cell("a", 50, 0.5, 4.0), cell("a", 200, 0.5, 10.0), cell("b", 50, 0.5, 8.0)]
+    assert seconds_left(done, [("a", 50), ("a", 1000), ("b", 200)]) == pytest.approx(3.0 + 10.0 + 8.0)
+    assert seconds_left(done, [("c", 50)]) == pytest.approx(6.0)
+    assert seconds_left(done, []) == 0.0

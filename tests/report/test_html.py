@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstart.report.html import csv_text, p_text, signed, table_rows, write_report
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Checker(HTMLParser):
+    """Every opened tag is closed in order; keeps ids, resources and the text outside <style>."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.resources: list[str] = []
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href", "action", "data"):
+                self.resources.append(value or "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words.append(data)
+
+
+def render(results: dict[str, Any], folder: Path) -> tuple[str, Checker, str]:
+    """The page, its structure, and its text with single spaces."""
+    write_report(results, folder / "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    return page, checker, " ".join(" ".join(checker.words).split())
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"<h2>(.*?)</h2>", page)
+
+
+@pytest.fixture(scope="module")
+def rendered(finished: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Checker, str]:
+    return render(finished, tmp_path_factory.mktemp("page"))
+
+
+def test_page_is_well_formed_and_alone(rendered: tuple[str, Checker, str]) -> None:
+    page, checker, _ = rendered
+    assert checker.tags.isdisjoint({"script", "link", "img", "iframe", "object"})
+    assert all(resource.startswith("#") for resource in checker.resources)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+    assert len(checker.ids) == len(set(checker.ids))
+
+
+def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], finished: dict[str, Any]) -> None:
+    results, (page, _, text) = finished, rendered
+    assert results["advice"]["sentence"] in text
+    for entry in results["table"]:
+        assert f"{100 * entry['mean']:.1f}" in text
+        assert f"{100 * entry['low']:.1f} to {100 * entry['high']:.1f}" in text
+    for saved in results["labels_saved"]:
+        assert saved["sentence"] in text
+    assert "12 dev examples also stand in train." in text
+    assert "chose when each run stopped" in text
+    assert headings(page) == [
+        "Scores", "Learning curve", "Labels saved", "Which layers the task reads", "Time", "Forgetting", "Data",
+        "Before you trust this",
+    ]  # fmt: skip
+    assert page.count('class="best"') == 2
+
+
+def test_missing_parts_leave_no_empty_box(make: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    results = make((50,), (0,))
+    for cell in results["cells"]:
+        cell["mix"], cell["forgetting"] = {}, None
+    results["labels_saved"] = []
+    page, checker, text = render(results, tmp_path)
+    assert headings(page) == ["Scores", "Scores as a picture", "Time", "Data", "Before you trust this"]
+    assert "<figure" in page
+    assert page.count("<figure") == page.count("<svg")
+    assert "ul" in checker.tags
+    assert "There is one seed only" in text
+
+
+def test_nothing_run_yet(results: dict[str, Any], tmp_path: Path) -> None:
+    results |= {"cells": [], "table": [], "labels_saved": [], "advice": {}}
+    page, _, text = render(results, tmp_path)
+    assert headings(page) == ["Data", "Before you trust this"]
+    assert "Not finished: 18 runs are still to come." in text
+    assert table_rows(results) == (["accuracy, %"], [])
+
+
+def test_strings_of_the_user_are_escaped(results: dict[str, Any], tmp_path: Path) -> None:
+    evil = "<script>alert('x')</script>"
+    results["task"] = results["train"]["path"] = results["rows"][1]["title"] = results["notices"][0] = evil
+    results["dev"]["classes"] = {evil: 3}
+    page, checker, text = render(results, tmp_path)
+    assert "script" not in checker.tags
+    assert "<script" not in page
+    assert text.count(evil) >= 6
+
+
+def test_collapsed_runs_are_flagged(results: dict[str, Any], tmp_path: Path) -> None:
+    results["cells"][0]["collapsed"] = True
+    results["table"][0]["collapsed"] = 1
+    _, _, text = render(results, tmp_path)
+    assert "1 collapsed" in text
+    assert "Scratch with 50 labels: 1 of 3 runs collapsed" in text
+
+
+def test_table_rows_are_plain_strings(results: dict[str, Any]) -> None:
+    for entry, (mean, p) in zip(results["table"], [(0.5, None), (0.6, None), (0.7, 0.04), (0.8, 0.3)], strict=False):
+        entry |= {"mean": mean, "low": mean - 0.02, "high": mean + 0.031, "p": p, "difference": p and 0.2}
+    header, rows = table_rows(results)
+    assert header == ["accuracy, %", "50 labels", "1,000 labels"]
+    assert rows[0] == ["Scratch", "50.0 (48.0 to 53.1)", "60.0 (58.0 to 63.1)"]
+    assert rows[1] == ["ELMo, frozen", "70.0 (68.0 to 73.1) *", "80.0 (78.0 to 83.1)"]
+
+
+def test_table_rows_half_way(results: dict[str, Any]) -> None:
+    results["table"] = [e for e in results["table"] if e["row"] != "bert-finetune"][:3]
+    header, rows = table_rows(results)
+    assert len(header) == 3
+    assert [row[0] for row in rows] == ["Scratch", "ELMo, frozen"]
+    assert rows[1][2] == ""
+
+
+def test_csv_has_a_line_for_each_cell(results: dict[str, Any]) -> None:
+    lines = list(csv.DictReader(io.StringIO(csv_text(results))))
+    assert len(lines) == len(results["cells"]) == 18
+    first, last = results["cells"][0], results["cells"][-1]
+    assert lines[0]["row"] == first["row"]
+    assert float(lines[0]["accuracy"]) == first["accuracy"]
+    assert lines[0]["perplexity_before"] == ""
+    assert lines[-1]["row"] == last["row"] == "bert-finetune"
+    assert float(lines[-1]["perplexity_after"]) == 260.1
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.0009995, "p < 0.001"), (0.012, "p 0.012"), (0.25, "p 0.25"), (1.0, "p 1.00")]
+)
+def test_p_text(p: float, text: str) -> None:
+    assert p_text(p) == text
+
+
+@pytest.mark.parametrize(("points", "text"), [(3.14, "+3.1"), (-0.26, "−0.3"), (0.01, "±0.0"), (-0.01, "±0.0")])
+def test_signed(points: float, text: str) -> None:
+    assert signed(points) == text

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from headstart.report import plots
+from headstart.report.plots import apart, duration_text, mix_groups
+
+PICTURES = [plots.learning_curve, plots.mix_weights, plots.times, plots.forgetting]
+
+
+def words_of(svg: str | None) -> str:
+    assert svg is not None
+    return " ".join(node.text or "" for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("}text"))
+
+
+@pytest.fixture(scope="module")
+def drawn(finished: dict[str, Any]) -> list[str]:
+    return [draw(finished) or "" for draw in PICTURES]
+
+
+def test_pictures_are_xml(drawn: list[str]) -> None:
+    for svg in drawn:
+        assert ElementTree.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_pictures_repeat_themselves(drawn: list[str], finished: dict[str, Any]) -> None:
+    assert [draw(finished) for draw in PICTURES] == drawn
+
+
+def test_ids_of_different_pictures_differ(drawn: list[str]) -> None:
+    found = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in drawn]
+    assert all(found)
+    assert len(set.union(*found)) == sum(len(ids) for ids in found)
+
+
+def test_every_reference_has_its_id(drawn: list[str]) -> None:
+    for svg in drawn:
+        wanted = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', svg))
+        assert {a or b for a, b in wanted} <= set(re.findall(r'\bid="([^"]+)"', svg))
+
+
+def test_learning_curve_names_rows_and_real_counts(drawn: list[str]) -> None:
+    words = words_of(drawn[0])
+    for expected in ("Scratch", "ELMo, frozen", "BERT, fine-tuned", "50", "1,000", "accuracy"):
+        assert expected in words
+
+
+def test_learning_curve_of_one_budget_is_points(make: Callable[..., dict[str, Any]]) -> None:
+    words = words_of(plots.learning_curve(make((50,), (0,))))
+    assert "ELMo, frozen" in words
+    assert "log scale" not in words
+
+
+def test_mix_is_averaged_over_the_seeds_at_the_most_labels(results: dict[str, Any]) -> None:
+    elmo = [cell for cell in results["cells"] if cell["row"] == "elmo-frozen"]
+    for cell in elmo:
+        cell["mix"]["input"]["weights"] = [1.0, 0.0, 0.0]
+    for cell, weights in zip(
+        [cell for cell in elmo if cell["labels"] == 1000],
+        [[0.2, 0.5, 0.3], [0.3, 0.4, 0.3], [0.1, 0.6, 0.3]],
+        strict=True,
+    ):
+        cell["mix"]["input"]["weights"] = weights
+    groups = mix_groups(results)
+    assert [mix.title for mix in groups] == ["ELMo, frozen", "BERT, fine-tuned, input", "BERT, fine-tuned, output"]
+    assert groups[0].weights == pytest.approx([0.2, 0.5, 0.3])
+    assert groups[0].gamma == pytest.approx(1.1)
+    words = words_of(plots.mix_weights(results))
+    assert "words layer 1 layer 2" in words
+    assert "gamma 1.10" in words
+
+
+def test_one_layer_is_no_mix(results: dict[str, Any]) -> None:
+    for cell in results["cells"]:
+        cell["mix"] = {"input": {"weights": [1.0], "gamma": 1.0}} if cell["mix"] else {}
+    assert plots.mix_weights(results) is None
+
+
+def test_times_take_a_log_axis_where_they_differ_much(results: dict[str, Any]) -> None:
+    words = words_of(plots.times(results))  # 4.2 s and 600 s
+    assert "log scale" in words
+    assert "10 min" in words
+    assert "4.2 s" in words
+    for row in results["rows"]:
+        row["pretraining_seconds"] = None
+    words = words_of(plots.times(results))
+    assert "log scale" not in words
+    assert "pretraining" not in words
+
+
+def test_forgetting_leaves_out_what_is_not_finite(results: dict[str, Any]) -> None:
+    assert "260.1" in words_of(plots.forgetting(results))
+    for cell in results["cells"]:
+        cell["forgetting"] = {"before": 219.5, "after": math.inf} if cell["forgetting"] else None
+    assert plots.forgetting(results) is None
+
+
+@pytest.mark.parametrize("title", ["a $x$ <b>&", "評判 の 行", "long " * 40, "--> ]]>"])
+def test_any_title_can_be_drawn(title: str, results: dict[str, Any]) -> None:
+    results["rows"][1]["title"] = title
+    assert title[:20].strip() in words_of(plots.learning_curve(results))
+    assert title[:20].strip() in words_of(plots.mix_weights(results))
+
+
+def test_ticks_do_not_run_into_each_other() -> None:
+    assert apart([50, 200, 1000, 6920]) == [50, 200, 1000, 6920]
+    assert apart([50, 200, 6500, 6920]) == [50, 200, 6920]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0 s"), (0.42, "0.42 s"), (4.2, "4.2 s"), (42, "42 s"), (95, "1 min 35 s"), (600, "10 min")],
+)
+def test_duration_text(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text

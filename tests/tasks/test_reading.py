@@ -1,0 +1,157 @@
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from headstart.config import resolve
+from headstart.errors import ConfigError, DataError
+from headstart.tasks.examples import Examples, ExamplesConfig, read_examples
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    data = text.encode() if isinstance(text, str) else text
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+TEXTS = ['He said "hi",\nthen left.', "zweite, Zeile\tmit Tab", "三"]
+EXPECTED = Examples(TEXTS, ["good", "bad", "good"])
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".jsonl.gz", ".csv.gz"])
+def test_rows_round_trip(tmp_path, suffix):
+    file = io.StringIO(newline="")
+    if ".csv" in suffix:
+        csv.writer(file).writerows([["label", "id", "text"], *zip(EXPECTED.labels, "012", TEXTS, strict=True)])
+    else:
+        rows = zip(EXPECTED.labels, TEXTS, strict=True)
+        file.writelines(json.dumps({"label": label, "text": text}) + "\n\n" for label, text in rows)
+    assert read_examples(write(tmp_path / f"rows{suffix}", file.getvalue())) == EXPECTED
+
+
+def test_quotation_marks_are_plain_in_tsv(tmp_path):
+    path = write(tmp_path / "a.tsv.gz", 'sentence\tlabel\n"so\t1\ngood"\t0\n')
+    assert read_examples(str(path)) == Examples(['"so', 'good"'], ["1", "0"])
+
+
+def test_parquet_rows(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    table = {"id": [7, 8, 9], "label": [2, 1, 1], "text": TEXTS, "gap": [1.0, None, 2.0], "score": [0.5, 0.7, 0.1]}
+    parquet.write_table(pyarrow.table(table), path)
+    assert read_examples(path) == Examples(TEXTS, ["2", "1", "1"])
+    assert read_examples(write(tmp_path / "b.parquet.gz", path.read_bytes())).labels == ["2", "1", "1"]
+    with pytest.raises(DataError, match=r"a\.parquet, row 2: the label is empty"):
+        read_examples(path, ExamplesConfig(label_field="gap"))
+    with pytest.raises(DataError, match=r"a\.parquet, row 1: 'score' must be a class.*got 0\.5.*--label-field"):
+        read_examples(path, ExamplesConfig(label_field="score"))
+    with pytest.raises(DataError, match=r"row 1: 'id' must be text, got 7.*--text-field"):
+        read_examples(path, ExamplesConfig(text_field="id"))
+    with pytest.raises(DataError, match=r"no column 'body'; there are: id, label, text, gap, score.*--text-field"):
+        read_examples(path, ExamplesConfig(text_field="body"))
+
+
+def test_parquet_that_is_not_utf8(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    broken = pyarrow.array([b"caf\xe9"]).view(pyarrow.string())
+    parquet.write_table(pyarrow.table({"text": broken, "label": ["x"]}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: not a parquet file that can be read"):
+        read_examples(tmp_path / "a.parquet")
+
+
+def test_labels_become_strings(tmp_path):
+    labels = [3, -1, True, False, 2.0, " pos ", "1.0"]
+    lines = "".join(json.dumps({"text": "x", "label": label}) + "\n" for label in labels)
+    assert read_examples(write(tmp_path / "a.jsonl", lines)).labels == ["3", "-1", "true", "false", "2", "pos", "1.0"]
+
+
+@pytest.mark.parametrize(
+    ("header", "text", "label"),
+    [
+        ("text,sentence,review,label,sentiment,class", "0", "3"),
+        ("class,sentiment,review,sentence", "3", "1"),
+        ("class,review", "1", "0"),
+    ],
+)
+def test_the_usual_columns_in_their_order(tmp_path, header, text, label):
+    row = ",".join(str(number) for number in range(header.count(",") + 1))
+    assert read_examples(write(tmp_path / "a.csv", f"{header}\n{row}\n")) == Examples([text], [label])
+
+
+def test_columns_can_be_named(tmp_path):
+    path = write(tmp_path / "a.csv", "text,label,body,stars\nno,no,yes,5\n")
+    config = ExamplesConfig(text_field="body", label_field="stars")
+    assert read_examples(path, config) == Examples(["yes"], ["5"])
+
+
+def test_empty_columns_at_the_end_of_a_row_do_no_harm(tmp_path):
+    assert read_examples(write(tmp_path / "a.csv", "text,label\na,1,,\n\nb,2\n")) == Examples(["a", "b"], ["1", "2"])
+
+
+WRONG = [
+    (
+        "a.csv",
+        b"a,b\n1,2\n",
+        r"a\.csv:1: has no column 'text' or 'sentence' or 'review'; there are: a, b\..*--text-field",
+    ),
+    ("a.csv", b"text,b\n1,2\n", r"a\.csv:1: has no column 'label' or 'sentiment' or 'class'.*text, b\..*--label-field"),
+    ("a.jsonl", b'{"text": "a"}\n', r"a\.jsonl:1: has no column 'label'.*there are: text\."),
+    ("a.jsonl", b'{"text": "a", "label": 1}\n{"text": "b"}\n', r"a\.jsonl:2: has no key 'label'; there are: text\."),
+    ("a.csv", b"text,label\na,1\n ,1\n", r"a\.csv:3: the text is empty"),
+    ("a.csv", b"text,label\na,1\nb, \n", r"a\.csv:3: the label is empty"),
+    ("a.jsonl", b'{"text": null, "label": 1}\n', r"a\.jsonl:1: the text is empty"),
+    ("a.jsonl", b'{"text": "a", "label": null}\n', r"a\.jsonl:1: the label is empty"),
+    ("a.jsonl", b'{"text": "a", "label": NaN}\n', r"a\.jsonl:1: the label is empty"),
+    ("a.jsonl", b'{"text": "a", "label": ["x"]}\n', r"a\.jsonl:1: 'label' must be a class.*got \['x'\]"),
+    ("a.jsonl", b'{"text": 3, "label": 1}\n', r"a\.jsonl:1: 'text' must be text, got 3"),
+    ("a.jsonl", b'{"text": "a", "label": 1}\n{"text"\n', r"a\.jsonl:2: not JSON"),
+    ("a.csv", b"text,label\nfine,1\nnot \xe9,1\n", r"a\.csv:3: not UTF-8 \(byte 0xe9\)"),
+    ("a.csv", b"text,label\nfine,1\nshort\n", r"a\.csv:3: has 1 columns, but 'label' is column 2 of 2"),
+    (
+        "a.csv",
+        b"text,label\ngood, but long,1\n",
+        r"a\.csv:2: has 3 columns, but the first line names 2.*quotation marks",
+    ),
+    ("a.tsv", b"text\tlabel\ngood\tbut\t1\n", r"a\.tsv:2: has 3 columns, but the first line names 2"),
+    ("a.csv", b'text,label\n"never closed,1\n', r"a\.csv:2: broken row"),
+    ("a.csv", b"", r"a\.csv: holds no example"),
+    ("a.csv", b"text,label\n\n", r"a\.csv: holds no example"),
+    ("a.txt", b"\n", r"a\.txt: holds no example"),
+    ("a.json", b"[]", r"a\.json: files of this kind hold no examples; known are \.csv, .*\.tar\.gz"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), WRONG)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, name, content, message):
+    with pytest.raises(DataError, match=message):
+        read_examples(write(tmp_path / name, content))
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(DataError, match=r"absent\.csv: there is no such file or folder"):
+        read_examples(tmp_path / "absent.csv")
+
+
+def test_a_truncated_gzip_is_an_error(tmp_path):
+    path = write(tmp_path / "a.csv.gz", "text,label\n" + "some text,1\n" * 100_000)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match="damaged or cut short"):
+        read_examples(path)
+
+
+def test_a_file_without_names_is_shown_in_short(tmp_path):
+    with pytest.raises(DataError) as caught:
+        read_examples(write(tmp_path / "a.tsv", "word " * 1000 + "\t1\n"))
+    assert len(str(caught.value)) < 400
+
+
+def test_config_is_checked(tmp_path):
+    with pytest.raises(ConfigError, match="--text-field and --label-field must differ; got 'a' for both"):
+        resolve(ExamplesConfig, {"text_field": "a", "label_field": "a"})
+    with pytest.raises(ConfigError, match="labels_as"):
+        resolve(ExamplesConfig, {"labels_as": 3})
+    with pytest.raises(ConfigError, match=r"--labels-as 2 is for sentiment trees.*a\.csv has its own"):
+        read_examples(write(tmp_path / "a.csv", "text,label\na,1\n"), ExamplesConfig(labels_as=2))

@@ -1,0 +1,245 @@
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from headstart.batches.task import TextBatch
+from headstart.encoders.bert import Bert, BertConfig
+from headstart.encoders.character_network import WORD_PADDING
+from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.static import Static, StaticConfig
+from headstart.errors import ConfigError
+from headstart.heads.classify import CELLS, POOLS, NetworkConfig
+from headstart.mix import MIXES, MixConfig
+from headstart.model import PLACES, Model
+
+C, V = 3, 40
+ELMO = ElmoConfig(cell=6, projection=4, filters=[[1, 4], [2, 4]], char_width=3, highway=1)
+BERT = BertConfig(layers=2, width=8, heads=2, inner=12, positions=12)
+ENCODERS: dict[str, Callable[[], nn.Module]] = {
+    "static": lambda: Static(StaticConfig(dim=6), V),
+    "elmo": lambda: Elmo(ELMO),
+    "bert": lambda: Bert(BERT, V),
+}
+SHAPES = {"static": (1, 6), "elmo": (3, 8), "bert": (3, 8)}
+STAGES = {"static": 1, "elmo": 3, "bert": 3}
+HOWS = ["frozen", "finetune", "gradual"]
+LENGTHS = [6, 3, 4, 6, 5]
+
+
+def model(kind: str, mix: MixConfig | None = None, network: NetworkConfig | None = None) -> Model:
+    torch.manual_seed(0)
+    network = network or NetworkConfig(width=4)
+    made = Model(ENCODERS[kind](), *SHAPES[kind], C, mix or MixConfig(), network).eval()
+    with torch.no_grad():  # away from the zeros and ones where gradients vanish
+        for parameter in made.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return made
+
+
+def batch_for(kind: str, lengths: list[int] = LENGTHS) -> TextBatch:
+    """Texts of so many units, each unit but the first a word."""
+    T = max(lengths)
+    generator = torch.Generator().manual_seed(1)
+    shape = (len(lengths), T, 50) if kind == "elmo" else (len(lengths), T)
+    ids = torch.randint(1, V, shape, generator=generator)
+    if kind == "elmo":
+        ids[..., 4:] = WORD_PADDING
+    mask = torch.arange(T) < torch.tensor(lengths)[:, None]
+    starts = torch.arange(1, T).expand(len(lengths), -1).masked_fill(~mask[:, 1:], -1)
+    return TextBatch(ids, mask, None, starts, torch.arange(len(lengths)) % C)
+
+
+def row_of(batch: TextBatch, b: int, n: int) -> TextBatch:
+    return TextBatch(batch.ids[b : b + 1, :n], batch.mask[b : b + 1, :n], None, batch.word_starts[b : b + 1, : n - 1])
+
+
+def settings(kind: str) -> Iterator[tuple[MixConfig, NetworkConfig]]:
+    """Every mix, place and pool with an LSTM; every mix and pool without a cell; every cell and pool with one mix."""
+    for mixing, pool in itertools.product(MIXES, POOLS):
+        for place in PLACES:
+            yield MixConfig(kind=mixing, place=place), NetworkConfig(width=4, pool=pool)
+        if not (kind == "bert" and mixing == "concat" and pool == "first"):
+            yield MixConfig(kind=mixing, norm=True), NetworkConfig(cell="none", pool=pool)
+    for cell, pool in itertools.product(CELLS, POOLS):
+        yield MixConfig(), NetworkConfig(cell=cell, width=8, pool=pool, layers=2)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_every_combination_repeats_itself_and_gradients_reach_exactly_what_is_trainable(kind: str) -> None:
+    batch = batch_for(kind)
+    weights = torch.randn(len(LENGTHS), C, generator=torch.Generator().manual_seed(2))
+    for mix, network in settings(kind):
+        made = model(kind, mix, network)
+        with torch.no_grad():
+            first = made(batch)
+        assert first.shape == (len(LENGTHS), C)
+        assert first.isfinite().all(), (mix, network)
+        # Where the encoder is cut does not hang on how words are pooled, but for the first position and its pooler.
+        for how in HOWS if network.pool in ("max", "first") else ["finetune"]:
+            made.train_only(how, 1)
+            made.zero_grad(set_to_none=True)
+            logits = made(batch)
+            torch.testing.assert_close(logits, first, rtol=0, atol=1e-6)
+            (logits * weights).sum().backward()
+            for name, parameter in made.named_parameters():
+                touched = parameter.grad is not None and bool(parameter.grad.any())
+                assert touched == parameter.requires_grad, (name, how, mix, network)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_training_ways_open_the_encoder_from_its_top(kind: str) -> None:
+    made = model(kind, network=NetworkConfig(cell="none", pool="first"), mix=MixConfig(kind="last"))
+    *encoder, head = made.groups()
+    n = STAGES[kind]
+    assert len(encoder) == n
+
+    def trained() -> list[bool]:
+        flags = [{parameter.requires_grad for _, parameter in group} for group in [*encoder, head]]
+        assert all(len(flag) == 1 for flag in flags)
+        return [flag.pop() for flag in flags]
+
+    made.train_only("frozen")
+    assert trained() == [False] * n + [True]
+    for stages in range(n + 2):
+        made.train_only("gradual", stages)
+        assert trained() == [False] * max(0, n - stages) + [True] * min(n, stages) + [True]
+    made.train_only("finetune")
+    assert trained() == [True] * (n + 1)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_groups_hold_every_parameter_once_under_its_name(kind: str) -> None:
+    made = model(kind, MixConfig(place="both"))
+    *encoder, head = made.groups()
+    grouped = [pair for group in [*encoder, head] for pair in group]
+    assert len(grouped) == len({id(parameter) for _, parameter in grouped})
+    assert dict(grouped) == dict(made.named_parameters())
+    assert all(name.startswith("encoder.") for group in encoder for name, _ in group)
+    assert not any(name.startswith("encoder.") for name, _ in head)
+
+
+def test_stages_follow_the_flow_of_the_encoder() -> None:
+    bottom, *_, top = model("bert").groups()[:-1]
+    assert {name.split(".")[1] for name, _ in bottom} == {"words", "positions", "segments", "norm"}
+    assert {".".join(name.split(".")[1:3]) for name, _ in top} == {"blocks.1", "pooler.weight", "pooler.bias"}
+    stages = model("elmo").groups()[:-1]
+    assert [{name.split(".")[1] for name, _ in stage} for stage in stages] == [{"characters"}, {"layers"}, {"layers"}]
+
+
+def test_the_pooler_is_trained_only_where_it_is_used() -> None:
+    used = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="first"))
+    unused = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="mean"))
+    for made, expected in ((used, True), (unused, False)):
+        made.train_only("finetune")
+        assert {p.requires_grad for p in made.encoder.pooler.parameters()} == {expected}  # type: ignore[union-attr]
+
+
+def test_bert_is_classified_as_published() -> None:
+    made = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="first"))
+    batch = batch_for("bert")
+    first = torch.cat([torch.zeros(len(LENGTHS), 1, dtype=torch.int64), batch.word_starts], dim=1)
+    logits = made(TextBatch(batch.ids, batch.mask, None, first))
+    encoder = made.encoder
+    assert isinstance(encoder, Bert)
+    cls = encoder.hidden_states(batch.ids, batch.mask)[-1][:, 0]
+    torch.testing.assert_close(logits, made.head.output(torch.tanh(encoder.pooler(cls))))
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_padding_and_neighbours_change_nothing(kind: str) -> None:
+    made, batch = model(kind, MixConfig(norm=True, place="both")), batch_for(kind)
+    together = made(batch)
+    for b, n in enumerate(LENGTHS):
+        torch.testing.assert_close(made(row_of(batch, b, n))[0], together[b], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_ready_features_give_the_same_logits(kind: str) -> None:
+    made, batch = model(kind), batch_for(kind)
+    encoder = made.encoder
+    assert encoder is not None
+    R = encoder(batch.ids, batch.mask).at_words(batch.word_starts)
+    assert torch.equal(made.read(R), made(batch))
+
+
+def test_without_an_encoder_only_features_are_read() -> None:
+    made, batch = Model(None, 3, 8, C, MixConfig(), NetworkConfig(width=4)), batch_for("elmo")
+    R = ENCODERS["elmo"]()(batch.ids, batch.mask).at_words(batch.word_starts)
+    assert made.read(R).shape == (len(LENGTHS), C)
+    with pytest.raises(ConfigError, match="has no encoder"):
+        made(batch)
+    made.train_only("frozen")
+    assert len(made.groups()) == 1
+
+
+def test_the_output_place_reads_the_lowest_layer_and_both_places_weigh_apart() -> None:
+    made, batch = model("elmo", MixConfig(place="output"), NetworkConfig(width=4, pool="mean")), batch_for("elmo")
+    encoder = made.encoder
+    assert encoder is not None
+    R = encoder(batch.ids, batch.mask).at_words(batch.word_starts)
+    expected = made.head(R.layers[0], R.mask, made.mixes["output"](R))
+    torch.testing.assert_close(made.read(R), expected)
+    both = model("elmo", MixConfig(place="both"))
+    assert both.mix_weights()["input"] != both.mix_weights()["output"]
+
+
+def test_mix_weights_and_penalty_are_those_of_the_mixes() -> None:
+    made = model("elmo", MixConfig(place="both", pull=0.5))
+    learned = made.mix_weights()
+    assert list(learned) == ["input", "output"]
+    for entry in learned.values():
+        assert len(entry["weights"]) == 3
+        assert sum(entry["weights"]) == pytest.approx(1)
+    expected = 0.5 * sum((s - 1 / 3) ** 2 for entry in learned.values() for s in entry["weights"])
+    assert made.penalty().item() == pytest.approx(expected, rel=1e-4)
+    assert model("elmo", MixConfig(kind="last", pull=0.5)).mix_weights() == {}
+
+
+def test_a_frozen_encoder_drops_nothing_in_training_and_an_opened_one_does() -> None:
+    made, batch = model("bert", network=NetworkConfig(width=4, dropout=0.0)), batch_for("bert")
+    expected = made(batch)
+    made.train_only("frozen")
+    made.train()
+    logits = made(batch)
+    torch.testing.assert_close(logits, expected)
+    logits.sum().backward()
+    assert all(parameter.grad is None for parameter in made.encoder.parameters())  # type: ignore[union-attr]
+    made.train_only("gradual", 1)
+    assert not torch.allclose(made(batch), expected)
+
+
+def test_no_tensor_is_saved_twice() -> None:
+    made = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="first"))
+    places = [tensor.data_ptr() for tensor in made.state_dict().values()]
+    assert len(places) == len(set(places))
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_eight_examples_are_learned_by_heart(kind: str) -> None:
+    made, batch = model(kind, network=NetworkConfig(width=8, dropout=0.0)), batch_for(kind, [6, 3, 4, 5, 6, 2, 5, 4])
+    assert batch.gold is not None
+    made.train_only("finetune")
+    optimizer = torch.optim.Adam([p for p in made.parameters() if p.requires_grad], lr=0.03)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(made(batch), batch.gold)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.05
+
+
+def test_what_cannot_be_built_is_refused() -> None:
+    with pytest.raises(ConfigError, match="two classes or more; got 1"):
+        Model(None, 1, 6, 1, MixConfig(), NetworkConfig())
+    with pytest.raises(ConfigError, match=r"mix\.place 'both' .* network\.cell is 'none'"):
+        Model(None, 1, 6, C, MixConfig(place="both"), NetworkConfig(cell="none"))
+    with pytest.raises(ConfigError, match="'concat' is wider than the 8 columns"):
+        model("bert", MixConfig(kind="concat"), NetworkConfig(cell="none", pool="first"))
+    with pytest.raises(ConfigError, match=r"No way to train called 'finetun'\. Did you mean 'finetune'"):
+        model("static").train_only("finetun")
+    with pytest.raises(ConfigError, match="number of open stages, 0 or more; got None"):
+        model("static").train_only("gradual")
