@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,3 +34,55 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     folder = tmp_path_factory.getbasetemp() / "headstart-home"
     monkeypatch.setenv("HEADSTART_HOME", str(folder))
     return folder
+
+
+PRAISE = ["superb", "moving", "funny", "clever", "warm"]
+BLAME = ["dull", "clumsy", "boring", "stale", "hollow"]
+
+
+def reviews(n: int, seed: int) -> list[tuple[str, str]]:
+    """Short reviews with their labels; one word of each tells."""
+    rng = random.Random(seed)
+    found = []
+    for number in range(n):
+        label, words = ("good", PRAISE) if number % 2 else ("bad", BLAME)
+        found.append(
+            (f"{rng.choice(SUBJECTS)} {rng.choice(VERBS)} {rng.choice(OBJECTS)} , {rng.choice(words)} .", label)
+        )
+    return found
+
+
+@pytest.fixture(scope="session")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """80 labelled reviews to learn from and 40 others, as CSV."""
+    folder = tmp_path_factory.mktemp("labelled")
+    paths = folder / "train.csv", folder / "dev.csv"
+    for path, (count, seed) in zip(paths, ((80, 1), (40, 2)), strict=True):
+        lines = [f'"{text}",{label}' for text, label in reviews(count, seed)]
+        path.write_text("\n".join(["text,label", *lines, ""]), encoding="utf-8")
+    return paths
+
+
+TINY_RUNS: dict[str, dict[str, Any]] = {
+    "static": {"settings": {"objective.dim": 8, "objective.step_words": 200, "tokenizer.min_count": 1}},
+    "elmo": {"size": "tiny", "settings": {"encoder.cell": 16, "encoder.projection": 8, "training.batch": 200}},
+    "bert": {
+        "size": "tiny",
+        "settings": {"encoder.width": 16, "encoder.inner": 32, "training.batch": 256, "objective.length": 32},
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run directory of each generation after a few steps, by kind."""
+    import headstart
+
+    folder = tmp_path_factory.mktemp("runs")
+    opinions = folder / "opinions.txt"  # so that the words that tell are in the vocabularies
+    opinions.write_text("\n\n".join(text for text, _ in reviews(200, 3)) + "\n", encoding="utf-8")
+    for kind, options in TINY_RUNS.items():
+        list(
+            headstart.pretrain(kind, [corpus, opinions], out=folder / kind, steps=4, cache=folder / "cache", **options)
+        )
+    return {kind: folder / kind for kind in TINY_RUNS}

@@ -3,23 +3,65 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 
 if TYPE_CHECKING:
+    from headstart.classifier import Classifier, load_classifier
+    from headstart.compare import compare
+    from headstart.estimator import TextClassifier
+    from headstart.evaluate import evaluate
     from headstart.pretrain import pretrain
     from headstart.pretrained import Pretrained, load
+    from headstart.transfer import transfer
 
-__all__ = ["CheckpointError", "ConfigError", "DataError", "HeadstartError", "Pretrained", "load", "pretrain"]
+__all__ = [
+    "CheckpointError",
+    "Classifier",
+    "ConfigError",
+    "DataError",
+    "HeadstartError",
+    "Pretrained",
+    "TextClassifier",
+    "compare",
+    "evaluate",
+    "load",
+    "load_classifier",
+    "pretrain",
+    "transfer",
+]
 
 # torch takes seconds to import: the verbs load it when they are first asked for.
-_LAZY = {"pretrain": "headstart.pretrain", "Pretrained": "headstart.pretrained", "load": "headstart.pretrained"}
+_LAZY = {
+    "Classifier": "headstart.classifier",
+    "Pretrained": "headstart.pretrained",
+    "TextClassifier": "headstart.estimator",
+    "compare": "headstart.compare",
+    "evaluate": "headstart.evaluate",
+    "load": "headstart.pretrained",
+    "load_classifier": "headstart.classifier",
+    "pretrain": "headstart.pretrain",
+    "transfer": "headstart.transfer",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = getattr(importlib.import_module(_LAZY[name]), name)
-        globals()[name] = value  # also hides the module of the same name behind its function
+        globals()[name] = value
         return value
     raise AttributeError(f"module 'headstart' has no attribute '{name}'")
+
+
+class _Package(types.ModuleType):
+    """Importing a verb's module would put it where the verb belongs: such names stay the verb's."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _LAZY and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -37,7 +37,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     how: "frozen", "finetune" or "gradual" (from the top layer down); nothing to choose when starting from scratch.
     mix, cell, pool, epochs, min_steps, batch, learning_rate: None takes what suits the start and `how`.
     validation: the share of the texts held out to find the best step; 0 keeps the last step; or (texts, labels).
-    settings: any other setting, such as {"network": {"width": 50}}; it goes before those above.
+    settings: any other setting, such as {"network": {"width": 50}}; it wins over those above.
     seed: decides every random draw.
     cache: the folder for a frozen encoder's features, which are computed once for each set of texts.
 

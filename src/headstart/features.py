@@ -49,6 +49,16 @@ class FeatureTable:
     def length(self, row: int) -> int:
         return int(self.offsets[row + 1] - self.offsets[row])
 
+    def moments(self, rows: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and deviation of every column over the words of some texts: (K, D) each."""
+        total, square, count = np.zeros(self.shape), np.zeros(self.shape), 0
+        for row in rows:
+            words = self.layers[self.offsets[row] : self.offsets[row + 1]].astype(np.float64)
+            total, square, count = total + words.sum(0), square + (words**2).sum(0), count + len(words)
+        mean = total / max(1, count)
+        deviation = np.sqrt(np.maximum(square / max(1, count) - mean**2, 0.0))
+        return torch.from_numpy(mean.astype(np.float32)), torch.from_numpy(deviation.astype(np.float32))
+
     def batch(self, rows: Sequence[int]) -> Representations:
         """The features of some texts, padded at the end: layers (K, B, W, D)."""
         lengths = [self.length(row) for row in rows]

@@ -33,6 +33,9 @@ class MixConfig(Section):
     norm: bool = False
     """Bring every layer's vectors to mean 0 and variance 1 before they are mixed."""
 
+    standardise: bool = True
+    """Frozen: bring every column of every layer to mean 0 and deviation 1 over the words of the training examples."""
+
     place: Literal["input", "output", "both"] = "input"
     """Where the task network meets the mix: as what it reads, beside what it gives, or both, each with its weights."""
 

@@ -15,11 +15,15 @@ from headstart.errors import ConfigError
 from headstart.heads.classify import NetworkConfig, TaskNetwork
 from headstart.mix import Mix, MixConfig, build_mix
 
+SMALLEST_DEVIATION = 1e-3
 PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 
 
 class Model(nn.Module):
     """ids -> R_0 .. R_L -> mix -> task network -> logits. Without an encoder it reads ready representations only."""
+
+    shift: Tensor
+    scale: Tensor
 
     def __init__(
         self,
@@ -40,6 +44,8 @@ class Model(nn.Module):
         joined = mixes["output"].out_width if "output" in mixes else 0
         self.head = TaskNetwork(reads, joined, classes, network)
         self.reads_pooled = network.reads_pooled
+        self.register_buffer("shift", torch.zeros(layers, 1, 1, width))
+        self.register_buffer("scale", torch.ones(layers, 1, 1, width))
 
     def forward(self, batch: TextBatch) -> Tensor:
         """Logits (B, C)."""
@@ -52,11 +58,26 @@ class Model(nn.Module):
 
     def read(self, R: Representations) -> Tensor:
         """Logits (B, C) from the words' representations, which is where cached features come in."""
+        R = Representations((R.layers - self.shift) * self.scale, R.mask) if self.standardises else R
         mixed = {place: mix(R) for place, mix in self.placed_mixes()}
         # Beside the network's output, the mix adds what the network has not read: it reads the lowest layer.
         x = mixed["input"] if "input" in mixed else R.layers[0]
         logits: Tensor = self.head(x, R.mask, mixed.get("output"), self.pooled())
         return logits
+
+    @property
+    def standardises(self) -> bool:
+        return bool((self.shift != 0).any())
+
+    def standardise(self, mean: Tensor, deviation: Tensor) -> None:
+        """From now on every column of every layer is brought to mean 0 and deviation 1. mean, deviation: (K, D).
+
+        Most of a frozen encoder's output is alike for all words, which hides what tells them apart from a network that
+        has few labels and few steps to find it.
+        """
+        with torch.no_grad():
+            self.shift.copy_(mean[:, None, None])
+            self.scale.copy_(1 / deviation.clamp(min=SMALLEST_DEVIATION)[:, None, None])
 
     def pooled(self) -> Callable[[Tensor], Tensor] | None:
         """The encoder's own vector of a sequence, where it has one and the network wants it."""

@@ -104,6 +104,9 @@ def load(path: str | Path) -> Pretrained:
     """The encoder of a run directory, built from its config.toml and loaded strictly."""
     run = RunDirectory.open(Path(path))
     table = run.read_config()
+    if "data" not in table:
+        what = "is a classifier, which `headstart predict` reads" if "labels" in table else "was not written by a run"
+        raise CheckpointError(f"{run.path}: {what}; wanted the folder of a pretrained encoder.")
     tokenizer = load_tokenizer(run.path)
     if len(tokenizer) != table["data"]["vocabulary"]:
         raise CheckpointError(

@@ -43,6 +43,7 @@ SCRATCH = "scratch"
 SCRATCH_WIDTH = 100
 SCRATCH_DEVIATION = 0.1
 TASKS = ("sentiment",)
+WAYS = ("frozen", "finetune", "gradual")
 DEV_SHARE = 0.1
 
 
@@ -69,8 +70,9 @@ def open_start(source: str | Path) -> Start:
 
 def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None) -> TransferConfig:
     """Defaults that suit the start and the way it is carried over, under what was asked for."""
+    pick(dict.fromkeys(WAYS), how, "way to carry an encoder over")
     if start.pretrained is None:
-        defaults: Table = {"how": SCRATCH, "mix": {"kind": "last"}, "fitting": {"encoder_rate": 1e-3}}
+        defaults: Table = {"how": SCRATCH, "mix": {"kind": "last"}, "fitting": {"encoder_rate": 3e-3}}
     elif how == "frozen":
         defaults = {"how": how}
     else:
@@ -150,6 +152,8 @@ def transfer_once(
     model = classifier.model.to("cuda" if torch.cuda.is_available() else "cpu")
     index = {name: number for number, name in enumerate(names)}
     usable = features if config.how == "frozen" else None
+    if usable is not None and config.mix.standardise:
+        model.standardise(*usable.moments([usable.rows[text] for text in train.texts]))
     fit_set, cut = labelled(classifier, train, index, usable)
     dev_set, dev_cut = (None, 0) if dev is None else labelled(classifier, dev, index, usable)
     how = "finetune" if config.how == SCRATCH else config.how

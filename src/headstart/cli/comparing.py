@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headstart.card import duration
-from headstart.cli.display import Lines, figures
+from headstart.cli.display import Event, Lines, figures
 from headstart.compare import CompareEvent
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
 from headstart.comparison.rows import KINDS
@@ -59,7 +59,7 @@ class ComparedLines(Lines):
         super().__init__(console)
         self.titles: dict[str, str] = {}
 
-    def __call__(self, event: CompareEvent) -> None:
+    def __call__(self, event: CompareEvent | Event) -> None:
         if isinstance(event, Began):
             self.began(event)
         elif isinstance(event, RowPretraining):

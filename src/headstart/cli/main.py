@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from headstart.cli import demo, neighbours, predict, pretrain, transfer
+from headstart.cli import compare, demo, neighbours, predict, pretrain, transfer
 from headstart.errors import HeadstartError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app.add_typer(pretrain.app, name="pretrain")
 app.command("transfer")(transfer.transfer)
 app.command("evaluate")(predict.evaluate)
 app.command("predict")(predict.predict)
+app.command("compare")(compare.compare)
 app.command("neighbours")(neighbours.neighbours)
 app.command("demo")(demo.demo)
 

@@ -56,7 +56,7 @@ def check_names(names: Sequence[str]) -> None:
 
 def choose_rows(sources: Sequence[Source], names: Sequence[str] | None) -> list[Row]:
     """The rows that the sources allow and `names` ask for: None takes the usual ones, of all sources."""
-    possible = [Row(SCRATCH, "Scratch", SCRATCH, SCRATCH, SCRATCH, None)]
+    possible = [Row(SCRATCH, "Scratch", SCRATCH, SCRATCH, "finetune", None)]
     for kind in KINDS:
         same_kind = [source for source in sources if source.kind == kind]
         possible += [row_of(source, how, len(same_kind) > 1) for how in HOWS for source in same_kind]

@@ -67,7 +67,12 @@ class ElmoConfig(Section):
 
 
 ELMO_SIZES: dict[str, dict[str, Any]] = {
-    "tiny": {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1},
+    "tiny": {
+        "cell": 256,
+        "projection": 64,
+        "filters": [[1, 16], [2, 32], [3, 64], [4, 64], [5, 64]],
+        "highway": 1,
+    },
     "mini": {
         "cell": 512,
         "projection": 128,

@@ -35,7 +35,7 @@ EVALUATION_UNITS = 2_048
 class FittingConfig(Section):
     """How a task is learned from its labels."""
 
-    learning_rate: float = Field(default=1e-3, gt=0)
+    learning_rate: float = Field(default=3e-3, gt=0)
     """The peak for what the task adds (mix, network, softmax)."""
     encoder_rate: float = Field(default=1e-4, gt=0)
     """The peak for the encoder's own parameters, where they are trained."""
