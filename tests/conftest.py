@@ -83,6 +83,6 @@ def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     opinions.write_text("\n\n".join(text for text, _ in reviews(200, 3)) + "\n", encoding="utf-8")
     for kind, options in TINY_RUNS.items():
         list(
-            headstart.pretrain(kind, [corpus, opinions], out=folder / kind, steps=4, cache=folder / "cache", **options)
+            headstart.pretrain(kind, [corpus, opinions], out=folder / kind, steps=40, cache=folder / "cache", **options)
         )
     return {kind: folder / kind for kind in TINY_RUNS}

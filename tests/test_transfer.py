@@ -20,11 +20,11 @@ from headstart.tasks.examples import ExamplesConfig, label_names, read_examples
 from headstart.training.events import Notice
 from headstart.transfer import Fitted, Transferred, open_start, settings_for, transfer, transfer_once
 
-# Encoders as small as these, after four steps of pretraining, need large ones.
+# Encoders as small as these, after a few steps of pretraining, need large ones.
 QUICK: dict[str, Any] = {
     "mix": {"norm": True},
     "fitting": {
-        "min_steps": 120, "epochs": 0.1, "batch": 8, "learning_rate": 0.02, "encoder_rate": 0.01, "layer_decay": 1.0,
+        "min_steps": 200, "epochs": 0.1, "batch": 8, "learning_rate": 0.01, "encoder_rate": 0.005, "layer_decay": 1.0,
     },
 }  # fmt: skip
 WAYS = [("scratch", "frozen"), *((k, h) for k in ("static", "elmo", "bert") for h in ("frozen", "finetune", "gradual"))]

@@ -42,7 +42,7 @@ class Request:
 
     task: str
     train: Path
-    dev: Path
+    dev: Path | None
     out: Path
     text: list[str]
     with_: list[str]
@@ -73,7 +73,7 @@ def compare(
     task: str = "sentiment",
     *,
     train: str | Path,
-    dev: str | Path,
+    dev: str | Path | None = None,
     out: str | Path,
     text: Sources = (),
     with_: Sources = (),
@@ -116,7 +116,7 @@ def compare(
     request = Request(
         task=task,
         train=Path(train),
-        dev=Path(dev),
+        dev=None if dev is None else Path(dev),
         out=Path(out),
         text=as_list(text),
         with_=as_list(with_),
@@ -153,7 +153,9 @@ def run_comparison(request: Request) -> Generator[CompareEvent, None, Table]:
             starts = starts_of(comparison)
             configs = {row.name: settings_for(starts[row.name], row.how, request.transfer) for row in comparison.rows}
             yield from cells.run(starts, configs)
-        results = results_of(request.task, comparison.rows, cells.in_order(), data, request.train, request.dev)
+        results = results_of(
+            request.task, comparison.rows, cells.in_order(), data, request.train, request.dev or request.train
+        )
         write_results(results, request.out)
         yield Compared(results, request.out)
         return results

@@ -87,7 +87,7 @@ def test_it_stops_when_dev_gets_no_better(monkeypatch: pytest.MonkeyPatch) -> No
     model = TwoStages()
     config = FittingConfig(epochs=1_000, min_steps=1, batch=16, evaluations=100, patience=2, learning_rate=1e-9)
     dev = examples(model, 100, 1)
-    steps, result = run(fit(model, "frozen", examples(model, 160, 0), dev, config, seed=0))
+    _, result = run(fit(model, "frozen", examples(model, 160, 0), dev, config, seed=0))
     assert result.steps < 1_000 * 10
     assert result.best_step < result.steps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from headstart.compare import CompareEvent
+
 PIPE_WIDTH = 160
 
 
@@ -17,8 +20,11 @@ def compare(
     task: Annotated[str, typer.Argument(metavar="TASK", help="What the labels tell: sentiment.")],
     *,
     train: Annotated[Path, typer.Option("--train", metavar="FILE", help="Labelled examples to learn from.")],
-    dev: Annotated[Path, typer.Option("--dev", metavar="FILE", help="Labelled examples to be measured on.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report, the models and all cells.")],
+    dev: Annotated[
+        Path | None,
+        typer.Option("--dev", metavar="FILE", help="Examples to be measured on; left out, a tenth of --train."),
+    ] = None,
     text: Annotated[
         list[str] | None,
         typer.Option("--text", metavar="TEXT", help="Unlabelled text to pretrain on; may be given often."),
@@ -66,10 +72,7 @@ def compare(
 
     Stopped or killed, the same command goes on where it was.
     """
-    from headstart.cli.comparing import watching
-    from headstart.cli.pretrain import stop_requests
     from headstart.compare import compare as run_comparison
-    from headstart.comparison.events import CellDone, Compared
     from headstart.config import parse_assignment, resolve
     from headstart.tasks.examples import ExamplesConfig
 
@@ -90,6 +93,15 @@ def compare(
         examples=resolve(ExamplesConfig, {key: value for key, value in reading.items() if value is not None}),
         settings=assigned,
     )
+    watch_comparison(events, out, quiet)
+
+
+def watch_comparison(events: Generator[CompareEvent, None, Any], out: Path, quiet: bool) -> None:
+    """Show each event, then the results; the first Ctrl-C stops with everything saved."""
+    from headstart.cli.comparing import watching
+    from headstart.cli.pretrain import stop_requests
+    from headstart.comparison.events import CellDone, Compared
+
     done, results = "", None
     with stop_requests() as stop, watching(quiet) as show:
         for event in events:

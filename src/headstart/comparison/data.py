@@ -12,7 +12,8 @@ from typing import Literal
 
 from headstart.config import Table
 from headstart.errors import ConfigError, DataError
-from headstart.tasks.examples import Examples, ExamplesConfig, check_dev, draw, label_names, read_examples
+from headstart.tasks.examples import Examples, ExamplesConfig, draw
+from headstart.transfer import read_task
 
 ALL: Literal["all"] = "all"
 Budget = int | Literal["all"]
@@ -43,16 +44,15 @@ class Data:
 
 
 def read_data(
-    train_path: Path, dev_path: Path, config: ExamplesConfig, labels: Sequence[Budget], seeds: list[int]
+    train_path: Path, dev_path: Path | None, config: ExamplesConfig, labels: Sequence[Budget], seeds: list[int]
 ) -> Data:
-    train, dev = read_examples(train_path, config), read_examples(dev_path, config)
-    names = label_names(train)
-    notices = check_dev(train, dev, names)
+    task = read_task(train_path, dev_path, config)
+    train = task.train
     counts = label_counts(labels, len(train), train_path)
     draws = {
         (count, seed): draw(train, count if count < len(train) else None, seed) for count in counts for seed in seeds
     }
-    return Data(train, dev, names, notices, counts, seeds, draws)
+    return Data(train, task.dev, task.names, task.notices, counts, seeds, draws)
 
 
 def check_labels(labels: Sequence[Budget]) -> None:
