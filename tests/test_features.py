@@ -93,7 +93,7 @@ def test_no_room_on_the_disk_is_one_sentence_and_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(features.os, "posix_fallocate", full)
-    with pytest.raises(DataError, match="do not fit .No space left on device.. Set HEADSTART_HOME"):
+    with pytest.raises(DataError, match=r"do not fit .No space left on device.. Set HEADSTART_HOME"):
         drained(gather(headstart.load(pretrained_runs["static"]), TEXTS, longest=64, cache=tmp_path))
     assert list((tmp_path / "features").iterdir()) == []
 
@@ -103,5 +103,5 @@ def test_broken_entries_are_named(pretrained_runs: dict[str, Path], tmp_path: Pa
     drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
     entry = next((tmp_path / "features").iterdir())
     (entry / "layers.bin").write_bytes(b"cut")
-    with pytest.raises(DataError, match="cached features are broken .* Remove this folder"):
+    with pytest.raises(DataError, match=r"cached features are broken .* Remove this folder"):
         drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headstart.classifier import TransferConfig
 from headstart.config import Section, overlay, read_toml, resolve
 from headstart.generations import GENERATIONS
 
@@ -37,4 +38,10 @@ def test_every_setting_is_documented(kind: str) -> None:
     missing = {
         key for key in keys_of(GENERATIONS[kind].config) - {"kind", "size", "seed"} if f"`{key}`" not in document
     }
+    assert not missing
+
+
+def test_every_setting_of_a_transfer_is_documented() -> None:
+    document = (ROOT / "docs" / "transfer.md").read_text(encoding="utf-8")
+    missing = {key for key in keys_of(TransferConfig) if f"`{key}`" not in document}
     assert not missing

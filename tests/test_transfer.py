@@ -184,7 +184,7 @@ def test_without_dev_a_tenth_is_held_out(labelled: tuple[Path, Path], tmp_path: 
 def test_a_classifier_that_was_never_trained_refuses(
     labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(CheckpointError, match="pretrained encoder .* without a trained head"):
+    with pytest.raises(CheckpointError, match=r"pretrained encoder .* without a trained head"):
         load_classifier(pretrained_runs["bert"])
     run("scratch", "frozen", labelled, tmp_path / "run")
     config = tmp_path / "run" / "config.toml"
