@@ -33,6 +33,7 @@ from headstart.training.loop import TrainingConfig
 from headstart.training.neural import NeuralLearner
 from headstart.training.optim import OptimizerConfig
 from headstart.training.run import RunDirectory
+from headstart.training.start import start_from_vectors
 from headstart.training.word2vec import Word2VecConfig, Word2VecLearner
 
 BuiltT = TypeVar("BuiltT")
@@ -108,6 +109,8 @@ class ElmoRun(RunConfig):
 
 class BertRun(RunConfig):
     kind: Literal["bert"] = "bert"
+    vectors: str | None = None
+    """Folder of a run of word vectors that the embeddings of whole words start from."""
     tokenizer: PiecesConfig = PiecesConfig()
     encoder: BertConfig
     objective: MaskedConfig = MaskedConfig()
@@ -220,6 +223,8 @@ def build_bert(
         held_out = config.objective.model_copy(update={"nsp": config.objective.nsp and corpora.valid.n_documents > 1})
         valid = MaskedBatches(corpora.valid, pieces, held_out, batch_sequences=sequences, seed=config.seed)
     model = freshly_initialised(config.seed, lambda: MaskedLanguageModel(Bert(config.encoder, len(tokenizer))))
+    if config.vectors is not None:
+        start_from_vectors(model.encoder.words.weight, tokenizer, Path(config.vectors), config.seed)
     return neural_learner(config, model, train, valid)
 
 

@@ -77,8 +77,8 @@ def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None)
         defaults = {"how": how}
     else:
         encoder: Any = start.pretrained.encoder
-        # Wide encoders take small steps: 2.6e-5 at BERT base's width, 2e-4 at a tenth of it.
-        rate = 0.02 / encoder.shape[1] if start.kind != "static" else 1e-3
+        # Wide encoders take small steps: 3.4e-5 at BERT base's width, 1.4e-4 at half of it.
+        rate = min(1e-3, 20 / encoder.shape[1] ** 2)
         defaults = {
             "how": how,
             "mix": {"kind": "last"},

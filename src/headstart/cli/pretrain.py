@@ -118,6 +118,9 @@ def bert(
         str | None,
         typer.Option("--vocabulary", metavar="FILE", help="A vocab.txt or tokenizer.json to use instead of learning."),
     ] = None,
+    vectors: Annotated[
+        str | None, typer.Option("--vectors", metavar="RUN", help="Word vectors that whole words start from.")
+    ] = None,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capitals and accents.")] = False,
 ) -> None:
     """BERT: a transformer that restores hidden pieces, aware of both sides at every layer."""
@@ -126,6 +129,7 @@ def bert(
         "objective.whole_words": whole_words or None,
         "objective.nsp": False if no_nsp else None,
         "tokenizer.path": vocabulary,
+        "vectors": vectors,
         "tokenizer.lowercase": False if cased else None,
     }
     watch("bert", size, flags, **common)

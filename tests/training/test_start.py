@@ -1,0 +1,55 @@
+"""BERT's embeddings from word vectors: which rows, and what of their geometry is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import headstart
+from headstart.errors import CheckpointError
+from headstart.text.tokenizer import load_tokenizer
+from headstart.text.wordpiece import WordPieceTokenizer
+from headstart.training.start import DEVIATION, rotation, start_from_vectors
+
+
+@pytest.mark.parametrize("width", [8, 24])
+def test_angles_between_words_are_those_of_their_vectors(width: int, pretrained_runs: dict[str, Path]) -> None:
+    tokenizer = load_tokenizer(pretrained_runs["bert"])
+    assert isinstance(tokenizer, WordPieceTokenizer)
+    before = torch.randn(len(tokenizer), width)
+    embeddings = before.clone()
+    count = start_from_vectors(embeddings, tokenizer, pretrained_runs["static"], seed=0)
+    changed = (embeddings != before).any(1)
+    assert int(changed.sum()) == count > 20
+    words = [tokenizer.pieces[row] for row in changed.nonzero().flatten().tolist()]
+    assert not any(word.startswith("##") for word in words)
+    static = headstart.load(pretrained_runs["static"])
+    table = static.encoder.vectors.detach()  # type: ignore[union-attr]
+    vectors = torch.stack([table[static.tokenizer.vocabulary.index[word]] for word in words])  # type: ignore[attr-defined]
+    cosines = [F.normalize(rows) @ F.normalize(rows).T for rows in (vectors - vectors.mean(0), embeddings[changed])]
+    torch.testing.assert_close(*cosines, rtol=0, atol=1e-4)
+    assert float(embeddings[changed].std()) == pytest.approx(DEVIATION, rel=1e-3)
+
+
+def test_a_rotation_keeps_lengths() -> None:
+    wide = rotation(5, 9, seed=0)
+    torch.testing.assert_close(wide @ wide.T, torch.eye(5))
+    narrow = rotation(9, 5, seed=0)
+    torch.testing.assert_close(narrow.T @ narrow, torch.eye(5))
+
+
+def test_only_word_vectors_are_taken(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(pretrained_runs["bert"])
+    assert isinstance(tokenizer, WordPieceTokenizer)
+    with pytest.raises(CheckpointError, match="not a run of word vectors"):
+        start_from_vectors(torch.zeros(len(tokenizer), 8), tokenizer, pretrained_runs["elmo"], seed=0)
+
+
+def test_a_bert_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    settings = {"encoder.width": 16, "encoder.inner": 32, "training.batch": 256, "objective.length": 32}
+    settings["vectors"] = str(pretrained_runs["static"])
+    list(headstart.pretrain("bert", corpus, out=tmp_path / "run", size="tiny", steps=2, settings=settings))
+    assert f'vectors = "{pretrained_runs["static"]}"' in (tmp_path / "run" / "config.toml").read_text()
