@@ -17,6 +17,7 @@ from headstart.batches.task import TextRow, collate, text_row
 from headstart.config import Section, Table, resolve, settings_of
 from headstart.errors import CheckpointError, DataError
 from headstart.features import Precision
+from headstart.generations import freshly_initialised
 from headstart.heads.classify import NetworkConfig
 from headstart.mix import MixConfig
 from headstart.model import Model
@@ -125,15 +126,10 @@ def text_examples(model: Model, rows: Sequence[TextRow], gold: NDArray[np.int64]
     return Labelled(logits, [len(row.ids) for row in rows], np.zeros(len(rows), np.int64) if gold is None else gold)
 
 
-def new_model(encoder: nn.Module, kind: str, classes: int, config: TransferConfig) -> Model:
-    layers, width = encoder_shape(encoder)
+def new_model(encoder: nn.Module, classes: int, config: TransferConfig) -> Model:
+    shape: Any = encoder.shape
+    layers, width = shape
     return Model(encoder, layers, width, classes, config.mix, config.network)
-
-
-def encoder_shape(encoder: Any) -> tuple[int, int]:
-    """K and D of what an encoder gives."""
-    shape: tuple[int, int] = encoder.shape
-    return shape
 
 
 def load_classifier(path: str | Path) -> Classifier:
@@ -151,12 +147,15 @@ def load_classifier(path: str | Path) -> Classifier:
         raise CheckpointError(
             f"{run.path}: the tokenizer has {len(tokenizer):,} entries, the weights expect {table['vocabulary']:,}."
         )
-    encoder = build_encoder(table["encoder_kind"], table["encoder"], len(tokenizer))
-    model = new_model(encoder, table["encoder_kind"], len(table["labels"]), settings)
+    kind, classes = table["encoder_kind"], len(table["labels"])
+    # The random start is overwritten at once; drawing it must not move anybody else's random numbers.
+    model = freshly_initialised(
+        0, lambda: new_model(build_encoder(kind, table["encoder"], len(tokenizer)), classes, settings)
+    )
     load_strictly(model, read_tensors(run.weights), run.weights)
     model.train_only("frozen")
     model.eval()
-    return Classifier(table["encoder_kind"], tokenizer, model, table["labels"], settings, bool(table["trained"]))
+    return Classifier(kind, tokenizer, model, table["labels"], settings, bool(table["trained"]))
 
 
 def read_settings(table: Table, where: Path) -> TransferConfig:

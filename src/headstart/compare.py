@@ -20,6 +20,7 @@ from headstart.comparison.rows import SCRATCH, Row, Source, check_names, choose_
 from headstart.comparison.summary import results_of, table_so_far
 from headstart.config import Table, cache_home, nearest, pick, settings_of
 from headstart.errors import ConfigError
+from headstart.generations import STATIC
 from headstart.pretrain import Event, Sources, as_list, settings_table
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
@@ -174,7 +175,9 @@ def prepare_comparison(request: Request) -> Comparison:
     kinds: set[str] = set()
     if request.text:
         kinds = kinds_needed(request.rows) - {source.kind for source in sources.values()}
-    made = recipes(kinds, request.seconds, request.pretrain)
+    own = request.out / "pretrained" / STATIC if STATIC in kinds else None
+    given = (source.path for source in sources.values() if source.kind == STATIC)
+    made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
     here = [Source(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
     rows = choose_rows([*sources.values(), *here], request.rows)
     for row in rows:

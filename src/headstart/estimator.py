@@ -166,8 +166,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
                 classifier.save(folder, {})
-                files = [path for path in folder.rglob("*") if path.is_file()]
-                state["files"] = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+                state["files"] = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -176,9 +175,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if files is not None:
             with tempfile.TemporaryDirectory() as name:
                 for place, content in files.items():
-                    path = Path(name) / place
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(content)
+                    # A run directory is flat: a name that leads elsewhere is cut to its last part.
+                    (Path(name) / Path(place).name).write_bytes(content)
                 self.classifier_ = load_classifier(name)
 
     def _settings(self) -> Table:

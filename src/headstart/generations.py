@@ -101,6 +101,8 @@ class GloveRun(RunConfig):
 
 class ElmoRun(RunConfig):
     kind: Literal["elmo"] = "elmo"
+    vectors: str | None = None
+    """Folder of a run of word vectors that the softmax's words start from."""
     tokenizer: WordsConfig = WordsConfig()
     encoder: ElmoConfig
     objective: LmConfig = LmConfig()
@@ -207,6 +209,8 @@ def build_elmo(
     model = freshly_initialised(
         config.seed, lambda: ElmoLanguageModel(Elmo(config.encoder), len(tokenizer), config.objective)
     )
+    if config.vectors is not None:
+        start_from_vectors(model.head.weight, tokenizer.vocabulary.words, Path(config.vectors), config.seed)
     return neural_learner(config, model, train, valid)
 
 
@@ -224,7 +228,7 @@ def build_bert(
         valid = MaskedBatches(corpora.valid, pieces, held_out, batch_sequences=sequences, seed=config.seed)
     model = freshly_initialised(config.seed, lambda: MaskedLanguageModel(Bert(config.encoder, len(tokenizer))))
     if config.vectors is not None:
-        start_from_vectors(model.encoder.words.weight, tokenizer, Path(config.vectors), config.seed)
+        start_from_vectors(model.encoder.words.weight, tokenizer.pieces, Path(config.vectors), config.seed)
     return neural_learner(config, model, train, valid)
 
 

@@ -189,11 +189,11 @@ def untrained(start: Start, config: TransferConfig, train: Examples, names: list
             encoder.vectors.normal_(0.0, SCRATCH_DEVIATION)
             # A word never seen says nothing, rather than something random.
             encoder.vectors[tokenizer.vocabulary.unknown] = 0.0
-        model = new_model(encoder, "static", len(names), config)
+        model = new_model(encoder, len(names), config)
         return Classifier("static", tokenizer, model, names, config)
     pretrained = start.pretrained
     encoder = pretrained.encoder if config.how == "frozen" else copy.deepcopy(pretrained.encoder)
-    model = new_model(encoder, start.kind, len(names), config)
+    model = new_model(encoder, len(names), config)
     return Classifier(start.kind, pretrained.tokenizer, model, names, config)
 
 

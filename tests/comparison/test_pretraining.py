@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from headstart.comparison.pretraining import recipes
+from headstart.comparison.pretraining import PRETRAINING, recipes
 from headstart.errors import ConfigError
 
 
@@ -20,9 +22,19 @@ def test_word_vectors_take_a_fifth_and_the_others_divide_the_rest() -> None:
 def test_settings_reach_their_kind_and_a_length_replaces_the_time() -> None:
     given = {"text": {"one_per_line": True}, "bert": {"size": "mini", "training": {"steps": 3}}}
     elmo, bert = recipes({"elmo", "bert"}, 100.0, given)
-    assert (elmo.size, elmo.settings, elmo.seconds) == ("mini", {"text": {"one_per_line": True}}, 50.0)
+    assert (elmo.size, elmo.settings, elmo.seconds) == ("tiny", {"text": {"one_per_line": True}}, 50.0)
     assert (bert.size, bert.seconds) == ("mini", None)
-    assert bert.settings == {"text": {"one_per_line": True}, "training": {"steps": 3}}
+    assert bert.settings == {
+        **PRETRAINING["bert"]["settings"],
+        "text": {"one_per_line": True},
+        "training": {"steps": 3},
+    }
+
+
+def test_language_models_start_from_the_word_vectors() -> None:
+    static, elmo, bert = recipes({"static", "elmo", "bert"}, 100.0, {"elmo": {"vectors": "off"}}, Path("words"))
+    assert "vectors" not in static.settings
+    assert (elmo.settings["vectors"], bert.settings["vectors"]) == ("off", "words")
 
 
 def test_settings_of_an_unknown_kind_name_the_nearest() -> None:

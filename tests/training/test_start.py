@@ -21,7 +21,7 @@ def test_angles_between_words_are_those_of_their_vectors(width: int, pretrained_
     assert isinstance(tokenizer, WordPieceTokenizer)
     before = torch.randn(len(tokenizer), width)
     embeddings = before.clone()
-    count = start_from_vectors(embeddings, tokenizer, pretrained_runs["static"], seed=0)
+    count = start_from_vectors(embeddings, tokenizer.pieces, pretrained_runs["static"], seed=0)
     changed = (embeddings != before).any(1)
     assert int(changed.sum()) == count > 20
     words = [tokenizer.pieces[row] for row in changed.nonzero().flatten().tolist()]
@@ -45,7 +45,7 @@ def test_only_word_vectors_are_taken(pretrained_runs: dict[str, Path], tmp_path:
     tokenizer = load_tokenizer(pretrained_runs["bert"])
     assert isinstance(tokenizer, WordPieceTokenizer)
     with pytest.raises(CheckpointError, match="not a run of word vectors"):
-        start_from_vectors(torch.zeros(len(tokenizer), 8), tokenizer, pretrained_runs["elmo"], seed=0)
+        start_from_vectors(torch.zeros(len(tokenizer), 8), tokenizer.pieces, pretrained_runs["elmo"], seed=0)
 
 
 def test_a_bert_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:

@@ -13,6 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
+Vectors = Annotated[
+    str | None,
+    typer.Option("--vectors", metavar="RUN", help="Word vectors to start from: BERT's embeddings, ELMo's softmax."),
+]
 STATIC_METHODS = ("skipgram", "cbow", "glove")
 
 app = typer.Typer(
@@ -98,9 +102,10 @@ def elmo(
     directions: Annotated[
         str | None, typer.Option("--directions", help="both, or forward: the plain left-to-right language model.")
     ] = None,
+    vectors: Vectors = None,
 ) -> None:
     """ELMo: a forward and a backward LSTM language model over characters."""
-    watch("elmo", size, {"encoder.directions": directions}, **common)
+    watch("elmo", size, {"encoder.directions": directions, "vectors": vectors}, **common)
 
 
 @command
@@ -118,9 +123,7 @@ def bert(
         str | None,
         typer.Option("--vocabulary", metavar="FILE", help="A vocab.txt or tokenizer.json to use instead of learning."),
     ] = None,
-    vectors: Annotated[
-        str | None, typer.Option("--vectors", metavar="RUN", help="Word vectors that whole words start from.")
-    ] = None,
+    vectors: Vectors = None,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capitals and accents.")] = False,
 ) -> None:
     """BERT: a transformer that restores hidden pieces, aware of both sides at every layer."""

@@ -43,8 +43,11 @@ class Recipe:
         return {"size": self.size, "settings": self.settings, "seconds": self.seconds}
 
 
-def recipes(kinds: Iterable[str], seconds: float, given: Table) -> list[Recipe]:
-    """One for each kind, oldest generation first. given: settings by kind, and those of [text] for all."""
+def recipes(kinds: Iterable[str], seconds: float, given: Table, vectors: Path | None = None) -> list[Recipe]:
+    """One for each kind, oldest generation first. given: settings by kind, and those of [text] for all.
+
+    vectors: the word vectors of the comparison, made by then; the others start from them.
+    """
     for name, table in given.items():
         if name not in (*PRETRAINING, TEXT):
             raise ConfigError(f"'pretrain.{name}' cannot be set.{nearest(name, (*PRETRAINING, TEXT))}")
@@ -55,7 +58,8 @@ def recipes(kinds: Iterable[str], seconds: float, given: Table) -> list[Recipe]:
     found = []
     for kind in wanted:
         entry = PRETRAINING[kind]
-        settings = overlay(entry["settings"], {TEXT: given[TEXT]} if TEXT in given else {}, given.get(kind, {}))
+        start = {"vectors": str(vectors)} if vectors is not None and kind != SMALL_SHARE else {}
+        settings = overlay(entry["settings"], start, {TEXT: given[TEXT]} if TEXT in given else {}, given.get(kind, {}))
         has_length = bool(settings.get("training", {}).keys() & set(LENGTHS))
         size = settings.pop("size", entry["size"])
         found.append(Recipe(kind, size, settings, None if has_length else shares[kind]))

@@ -1,7 +1,8 @@
-"""A BERT that starts from word vectors: what the generation before learned in minutes need not be learned again."""
+"""Language models that start from word vectors: what those learned in minutes need not be learned again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from headstart.batches.order import seed_of
 from headstart.errors import CheckpointError
 from headstart.text.tokenizer import WordTokenizer, load_tokenizer
-from headstart.text.wordpiece import WordPieceTokenizer
+from headstart.text.vocabulary import SPECIALS
 from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
@@ -18,11 +19,12 @@ DEVIATION = 0.1
 """Five times the random start's: large beside the other embeddings and beside what the first steps change."""
 
 
-def start_from_vectors(embeddings: Tensor, tokenizer: WordPieceTokenizer, run: Path, seed: int) -> int:
-    """Overwrite the rows of pieces that are whole words with their vectors from `run`; how many there were.
+def start_from_vectors(embeddings: Tensor, units: Sequence[str], run: Path, seed: int) -> int:
+    """Overwrite the rows of units that are words of `run` with their vectors; how many there were.
 
-    embeddings: (V, D). Vectors of another width are turned into D columns by a random rotation, which keeps angles and
-    distances (a narrower D keeps them nearly). Their mean is taken away and their scale set; other rows stay random.
+    embeddings: (V, D), a row for each unit. A unit with capitals may take the vector of the word without. Vectors of
+    another width are turned into D columns by a random rotation, which keeps angles and distances (a narrower D keeps
+    them nearly). Their mean is taken away and their scale set; other rows stay random.
     """
     directory = RunDirectory.open(run)
     words = load_tokenizer(directory.path)
@@ -30,9 +32,10 @@ def start_from_vectors(embeddings: Tensor, tokenizer: WordPieceTokenizer, run: P
     if table is None or not isinstance(words, WordTokenizer):
         raise CheckpointError(f"{run}: is not a run of word vectors, which --vectors takes.")
     index = words.vocabulary.index
-    pairs = [(row, index[piece]) for row, piece in enumerate(tokenizer.pieces) if piece in index]
+    found = ((row, index.get(unit, index.get(unit.lower(), -1))) for row, unit in enumerate(units))
+    pairs = [(row, id) for row, id in found if id >= len(SPECIALS)]
     if not pairs:
-        raise CheckpointError(f"{run}: has no word in common with the pieces of this tokenizer.")
+        raise CheckpointError(f"{run}: has no word in common with this tokenizer.")
     rows, ids = (torch.tensor(column) for column in zip(*pairs, strict=True))
     vectors = table[ids].float()
     vectors = (vectors - vectors.mean(0)) @ rotation(vectors.shape[1], embeddings.shape[1], seed)
