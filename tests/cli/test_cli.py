@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,13 +96,27 @@ def test_neighbours_of_a_word_and_of_a_word_in_a_sentence(corpus: Path, tmp_path
     assert found.stdout.splitlines()[0].startswith(" 1.000  film:")
 
 
-@pytest.mark.parametrize("command", re.findall(r"^headstart (pretrain .*)", (ROOT / "README.md").read_text(), re.M))
-def test_the_readmes_commands_run(command: str, corpus: Path, tmp_path: Path) -> None:
-    """On a small text and for two steps; everything else as it stands there."""
-    words = command.replace("reviews.txt", str(corpus)).replace("--budget 1h", "").split()
-    done = headstart(*words, "--steps", "2", "--set", "tokenizer.min_count=1", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / words[words.index("--out") + 1] / "weights.safetensors").exists()
+SHORT = {
+    "pretrain": ["--steps", "2", "--set", "tokenizer.min_count=1"],
+    "transfer": ["--seeds", "1", "--set", "fitting.min_steps=2", "--set", "fitting.epochs=0.1"],
+    "compare": ["--seeds", "1", "--set", "transfer.fitting.min_steps=2", "--set", "transfer.fitting.epochs=0.1"]
+    + [f"--set=pretrain.{kind}.training.steps=2" for kind in ("static", "elmo", "bert")]
+    + ["--set=pretrain.static.tokenizer.min_count=1"],
+}
+
+
+def test_the_readmes_commands_run(corpus: Path, labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    """In their order, on a small text and for a few steps; everything else as it stands there."""
+    shutil.copy(corpus, tmp_path / "reviews.txt")
+    for name, source in (("train", labelled[0]), ("dev", labelled[1]), ("test", labelled[1])):
+        shutil.copy(source, tmp_path / f"{name}.csv")
+    commands = re.findall(r"^(?:echo .* \| )?headstart (.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    assert {command.split()[0] for command in commands} == {"pretrain", "transfer", "evaluate", "compare", "predict"}
+    for command in commands:
+        words = command.replace("--budget 1h", "").replace("50,200,1000", "10,20").replace("mini", "tiny").split()
+        done = headstart(*words, *SHORT.get(words[0], []), cwd=tmp_path, input="A warm film .\n")
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert (tmp_path / "compared" / "report.html").exists()
 
 
 def test_help_names_every_command_and_docs_name_every_option() -> None:
