@@ -33,7 +33,7 @@ from headstart.training.loop import TrainingConfig
 from headstart.training.neural import NeuralLearner
 from headstart.training.optim import OptimizerConfig
 from headstart.training.run import RunDirectory
-from headstart.training.start import start_from_vectors
+from headstart.training.start import start_from_vectors, teach_spelling
 from headstart.training.word2vec import Word2VecConfig, Word2VecLearner
 
 BuiltT = TypeVar("BuiltT")
@@ -102,7 +102,7 @@ class GloveRun(RunConfig):
 class ElmoRun(RunConfig):
     kind: Literal["elmo"] = "elmo"
     vectors: str | None = None
-    """Folder of a run of word vectors that the softmax's words start from."""
+    """Folder of a run of word vectors that the character network is taught to spell first."""
     tokenizer: WordsConfig = WordsConfig()
     encoder: ElmoConfig
     objective: LmConfig = LmConfig()
@@ -210,7 +210,7 @@ def build_elmo(
         config.seed, lambda: ElmoLanguageModel(Elmo(config.encoder), len(tokenizer), config.objective)
     )
     if config.vectors is not None:
-        start_from_vectors(model.head.weight, tokenizer.vocabulary.words, Path(config.vectors), config.seed)
+        yield from teach_spelling(model.encoder.characters, tokenizer.vocabulary, Path(config.vectors), config.seed)
     return neural_learner(config, model, train, valid)
 
 

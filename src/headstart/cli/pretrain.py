@@ -15,7 +15,7 @@ import typer
 
 Vectors = Annotated[
     str | None,
-    typer.Option("--vectors", metavar="RUN", help="Word vectors to start from: BERT's embeddings, ELMo's softmax."),
+    typer.Option("--vectors", metavar="RUN", help="Word vectors to start from: BERT's embeddings, ELMo's spelling."),
 ]
 STATIC_METHODS = ("skipgram", "cbow", "glove")
 
