@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,11 @@ import torch
 import headstart
 from headstart import features
 from headstart.errors import DataError
-from headstart.features import FeatureTable, gather
+from headstart.estimator import result_of
+from headstart.features import gather
 from headstart.pretrained import Pretrained
 
 TEXTS = ["The cat likes the film .", "Nobody", "A dog watches old songs and the old actor hates a long play ."]
-
-
-def drained(work: Generator[Any, None, FeatureTable]) -> FeatureTable:
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value
 
 
 @pytest.mark.parametrize("kind", ["static", "elmo", "bert"])
@@ -32,7 +24,7 @@ def test_cached_features_equal_uncached_ones(kind: str, pretrained_runs: dict[st
     pretrained = headstart.load(pretrained_runs[kind])
     expected = pretrained.represent(TEXTS)
     for fresh in (True, False):
-        table = drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+        table = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
         assert table.fresh is fresh
         R = table.batch([table.rows[text] for text in TEXTS])
         for row, vectors in enumerate(expected):
@@ -46,13 +38,13 @@ def test_a_second_reading_does_no_encoder_work(
     pretrained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretrained = headstart.load(pretrained_runs["elmo"])
-    drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+    result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
 
     def never(*arguments: Any) -> None:
         raise AssertionError("the encoder ran again")
 
     monkeypatch.setattr(Pretrained, "encode", never)
-    drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+    result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
 
 
 @pytest.mark.parametrize("change", ["encoder", "texts", "longest", "first"])
@@ -61,7 +53,7 @@ def test_another_encoder_text_or_option_is_another_entry(
 ) -> None:
     pretrained = headstart.load(pretrained_runs["bert"])
     options: dict[str, Any] = {"longest": 64, "with_first": False}
-    drained(gather(pretrained, TEXTS, cache=tmp_path, **options))
+    result_of(gather(pretrained, TEXTS, cache=tmp_path, **options))
     texts = TEXTS
     if change == "encoder":
         with torch.no_grad():
@@ -72,16 +64,16 @@ def test_another_encoder_text_or_option_is_another_entry(
         options["longest"] = 5
     else:
         options["with_first"] = True
-    assert drained(gather(pretrained, texts, cache=tmp_path, **options)).fresh
+    assert result_of(gather(pretrained, texts, cache=tmp_path, **options)).fresh
 
 
 def test_large_tables_are_halved(
     pretrained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretrained = headstart.load(pretrained_runs["static"])
-    exact = drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path / "exact"))
+    exact = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path / "exact"))
     monkeypatch.setattr(features, "LARGEST_EXACT", 10)
-    halved = drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path / "halved"))
+    halved = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path / "halved"))
     assert (exact.layers.dtype, halved.layers.dtype) == (np.float32, np.float16)
     np.testing.assert_allclose(halved.layers.astype(np.float32), exact.layers, rtol=1e-3, atol=1e-6)
 
@@ -94,14 +86,14 @@ def test_no_room_on_the_disk_is_one_sentence_and_leaves_nothing(
 
     monkeypatch.setattr(features.os, "posix_fallocate", full)
     with pytest.raises(DataError, match=r"do not fit .No space left on device.. Set HEADSTART_HOME"):
-        drained(gather(headstart.load(pretrained_runs["static"]), TEXTS, longest=64, cache=tmp_path))
+        result_of(gather(headstart.load(pretrained_runs["static"]), TEXTS, longest=64, cache=tmp_path))
     assert list((tmp_path / "features").iterdir()) == []
 
 
 def test_broken_entries_are_named(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     pretrained = headstart.load(pretrained_runs["static"])
-    drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+    result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
     entry = next((tmp_path / "features").iterdir())
     (entry / "layers.bin").write_bytes(b"cut")
     with pytest.raises(DataError, match=r"cached features are broken .* Remove this folder"):
-        drained(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+        result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))

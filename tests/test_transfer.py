@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import torch
 import headstart
 from headstart.classifier import load_classifier
 from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.estimator import result_of
 from headstart.evaluate import evaluate
 from headstart.features import encoder_fingerprint
 from headstart.pretrained import Pretrained
 from headstart.tasks.examples import ExamplesConfig, label_names, read_examples
 from headstart.training.events import Notice
-from headstart.transfer import Fitted, Transferred, open_start, settings_for, transfer, transfer_once
+from headstart.transfer import Transferred, open_start, settings_for, transfer, transfer_once
 
 # Encoders as small as these, after a few steps of pretraining, need large ones.
 QUICK: dict[str, Any] = {
@@ -38,14 +38,6 @@ def source_of(kind: str, runs: dict[str, Path]) -> str | Path:
 def run(source: str | Path, how: str, labelled: tuple[Path, Path], out: Path, **options: Any) -> list[Any]:
     options = {"seeds": 1, "settings": QUICK, **options}
     return list(transfer(source=source, how=how, train=labelled[0], dev=labelled[1], out=out, **options))
-
-
-def drained(work: Generator[Any, None, Fitted]) -> Fitted:
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value
 
 
 @pytest.mark.parametrize(("kind", "how"), WAYS)
@@ -69,7 +61,7 @@ def test_predict_after_reload_equals_predict_before(
     start = open_start(source_of(kind, pretrained_runs))
     train, dev = (read_examples(path) for path in labelled)
     config = settings_for(start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
-    fitted = drained(transfer_once(start, config, train, dev, label_names(train), seed=0))
+    fitted = result_of(transfer_once(start, config, train, dev, label_names(train), seed=0))
     before = fitted.classifier.predict_proba(NEW_TEXTS)
     fitted.classifier.save(tmp_path / "run", {})
     assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
@@ -84,7 +76,7 @@ def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
     assert start.pretrained is not None
     before = encoder_fingerprint(start.pretrained.encoder)
     train, dev = (read_examples(path) for path in labelled)
-    fitted = drained(transfer_once(start, settings_for(start, how, QUICK), train, dev, label_names(train), seed=0))
+    fitted = result_of(transfer_once(start, settings_for(start, how, QUICK), train, dev, label_names(train), seed=0))
     assert encoder_fingerprint(start.pretrained.encoder) == before
     encoder = fitted.classifier.model.encoder
     assert encoder is not None
@@ -97,7 +89,7 @@ def test_a_frozen_heads_epochs_do_no_encoder_work(
     start = open_start(pretrained_runs["bert"])
     train, dev = (read_examples(path) for path in labelled)
     config = settings_for(start, "frozen", QUICK)
-    drained(transfer_once(start, config, train, dev, label_names(train), seed=0))
+    result_of(transfer_once(start, config, train, dev, label_names(train), seed=0))
 
     def never(*arguments: Any) -> None:
         raise AssertionError("the encoder ran again")
@@ -105,7 +97,7 @@ def test_a_frozen_heads_epochs_do_no_encoder_work(
     assert start.pretrained is not None
     monkeypatch.setattr(type(start.pretrained.encoder), "forward", never)
     monkeypatch.setattr(Pretrained, "encode", never)
-    drained(transfer_once(start, config, train, dev, label_names(train), seed=1))
+    result_of(transfer_once(start, config, train, dev, label_names(train), seed=1))
 
 
 @pytest.mark.parametrize(("kind", "how"), [("scratch", "frozen"), ("elmo", "frozen"), ("bert", "finetune")])

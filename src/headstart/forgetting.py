@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headstart.config import Table, cache_home, pick, resolve
 from headstart.errors import CheckpointError, DataError
-from headstart.generations import GENERATIONS, STATIC, BertRun, Generation, RunConfig, Workplace, recorded
+from headstart.generations import GENERATIONS, STATIC, BertRun, ElmoRun, Generation, RunConfig, Workplace, recorded
 from headstart.pretrained import encoder_weights
 from headstart.text.documents import content_key, discover
 from headstart.text.shards import Shards
@@ -102,9 +102,15 @@ def are_as_they_were(paths: Sequence[Path], content: str) -> bool:
 
 
 def measurable(config: RunConfig, shards: Shards) -> RunConfig:
-    """One held-out document gives no pairs for next-sentence prediction; its masked words can still be measured."""
+    """What building a learner needs no more for measuring alone, taken out.
+
+    The weights come from the run, so no word vectors are wanted to start from. One held-out document gives no pairs for
+    next-sentence prediction; its masked words can still be measured.
+    """
+    if isinstance(config, BertRun | ElmoRun):
+        config = config.model_copy(update={"vectors": None})
     if isinstance(config, BertRun) and shards.n_documents < 2:
-        return config.model_copy(update={"objective": config.objective.model_copy(update={"nsp": False})})
+        config = config.model_copy(update={"objective": config.objective.model_copy(update={"nsp": False})})
     return config
 
 

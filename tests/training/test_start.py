@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import torch.nn.functional as F
 import headstart
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError
+from headstart.estimator import result_of
+from headstart.forgetting import forgetting
 from headstart.text.characters import character_table
 from headstart.text.tokenise import Reading
 from headstart.text.tokenizer import load_tokenizer
@@ -86,3 +89,23 @@ def test_an_elmo_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict
         found[name] = [event.stage for event in events if isinstance(event, Reading)]
     assert "learning spelling" in found["with"]
     assert "learning spelling" not in found["without"]
+
+
+TINY_RUNS = {
+    "elmo": {"encoder.cell": 16, "encoder.projection": 8, "training.batch": 200},
+    "bert": {"encoder.width": 16, "encoder.inner": 32, "training.batch": 256, "objective.length": 32},
+}
+
+
+@pytest.mark.parametrize("kind", ["elmo", "bert"])
+def test_forgetting_is_measured_without_the_vectors(
+    kind: str, corpus: Path, pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    vectors = tmp_path / "words"
+    shutil.copytree(pretrained_runs["static"], vectors)
+    settings = {**TINY_RUNS[kind], "vectors": str(vectors)}
+    list(headstart.pretrain(kind, corpus, out=tmp_path / "run", size="tiny", steps=1, settings=settings))
+    shutil.rmtree(vectors)
+    measured = result_of(forgetting(tmp_path / "run", headstart.load(tmp_path / "run").encoder))
+    assert measured is not None
+    assert measured.before == measured.after
