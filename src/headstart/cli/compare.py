@@ -138,6 +138,7 @@ def show_results(results: dict[str, Any], out: Path, quiet: bool) -> None:
     for row in rows:
         table.add_row(*row)
     console.print(table)
+    console.print("mean over the seeds (95 % interval); * differs from the row above by more than chance (p < 0.05)")
     if not quiet:
         show_findings(results, console)
     typer.echo(out / "report.html")
@@ -171,6 +172,8 @@ def mix_lines(results: dict[str, Any]) -> list[str]:
         for place in cells[0]["mix"] if cells else ():
             weights = [mean(layer) for layer in zip(*(cell["mix"][place]["weights"] for cell in cells), strict=True)]
             gamma = mean([cell["mix"][place]["gamma"] for cell in cells])
+            if len(weights) == 1:
+                continue
             names = ["words", *(f"layer {number}" for number in range(1, len(weights)))]
             shares = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
             lines.append(f"{row['title']} ({place}): {shares}; gamma {gamma:.2f}")
