@@ -7,14 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
-from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.static import Static, StaticConfig
 
+SMALL = {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1}
 V = 300
 ENCODERS: dict[str, Callable[[], nn.Module]] = {
     "static": lambda: Static(StaticConfig(dim=8), V),
-    "elmo": lambda: Elmo(ElmoConfig(**ELMO_SIZES["tiny"])),
-    "elmo, forward only": lambda: Elmo(ElmoConfig(**ELMO_SIZES["tiny"], directions="forward")),
+    "elmo": lambda: Elmo(ElmoConfig(**SMALL)),
+    "elmo, forward only": lambda: Elmo(ElmoConfig(**SMALL, directions="forward")),
     "bert": lambda: Bert(BertConfig(**BERT_SIZES["tiny"]), V),
 }
 

@@ -6,10 +6,12 @@ from headstart.config import resolve
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.errors import ConfigError
 
+SMALL = {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1}
+
 
 def elmo(**changes: object) -> Elmo:
     torch.manual_seed(0)
-    return Elmo(ElmoConfig(**{**ELMO_SIZES["tiny"], **changes}))
+    return Elmo(ElmoConfig(**{**SMALL, **changes}))
 
 
 def characters(B: int, T: int) -> Tensor:

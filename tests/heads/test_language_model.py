@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
-from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.heads.language_model import (
     ElmoLanguageModel,
     LanguageModelConfig,
@@ -15,6 +15,7 @@ from headstart.heads.language_model import (
     NextWordHead,
 )
 
+SMALL = {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1}
 V = 60
 
 
@@ -44,7 +45,7 @@ def masked_batch(B: int, T: int, with_next: bool = True) -> MaskedBatch:
 
 def elmo_model(config: LanguageModelConfig | None = None, **changes: object) -> ElmoLanguageModel:
     torch.manual_seed(0)
-    return ElmoLanguageModel(Elmo(ElmoConfig(**{**ELMO_SIZES["tiny"], **changes})), V, config)
+    return ElmoLanguageModel(Elmo(ElmoConfig(**{**SMALL, **changes})), V, config)
 
 
 def bert_model() -> MaskedLanguageModel:

@@ -7,12 +7,13 @@ import torch
 
 from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.encoders.bert import Bert, BertConfig
-from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError, DataError
 from headstart.heads.language_model import ElmoLanguageModel, LanguageModelConfig, MaskedLanguageModel
 from headstart.training.neural import NeuralLearner, has_fast_bfloat16
 from headstart.training.optim import OptimizerConfig
 
+SMALL = {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1}
 V = 60
 
 
@@ -55,7 +56,7 @@ def bert(dropout: float = 0.0) -> MaskedLanguageModel:
 
 def elmo(dropout: float = 0.0, softmax: str = "full") -> ElmoLanguageModel:
     torch.manual_seed(0)
-    config = ElmoConfig(**{**ELMO_SIZES["tiny"], "dropout": dropout})
+    config = ElmoConfig(**{**SMALL, "dropout": dropout})
     return ElmoLanguageModel(Elmo(config), V, LanguageModelConfig(softmax=softmax, samples=20))
 
 
