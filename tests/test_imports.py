@@ -36,6 +36,8 @@ FLOW = [
     "forgetting",
     "classifier",
     "evaluate",
+    "starts",
+    "adapt",
     "transfer",
     "estimator",
     "comparison",

@@ -10,15 +10,17 @@ import pytest
 import torch
 
 import headstart
+from headstart.adapt import transfer_once
 from headstart.classifier import load_classifier
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.estimator import result_of
 from headstart.evaluate import evaluate
 from headstart.features import encoder_fingerprint
 from headstart.pretrained import Pretrained
+from headstart.starts import open_start, settings_for
 from headstart.tasks.examples import ExamplesConfig, label_names, read_examples
 from headstart.training.events import Notice
-from headstart.transfer import Transferred, open_start, settings_for, transfer, transfer_once
+from headstart.transfer import Transferred, transfer
 
 # Encoders as small as these, after a few steps of pretraining, need large ones.
 QUICK: dict[str, Any] = {

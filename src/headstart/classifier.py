@@ -21,7 +21,7 @@ from headstart.generations import freshly_initialised
 from headstart.heads.classify import NetworkConfig
 from headstart.mix import MixConfig
 from headstart.model import Model
-from headstart.pretrained import Pretrained, build_encoder, load_strictly
+from headstart.pretrained import build_encoder, load_strictly, room_of
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.fitting import FittingConfig, Labelled, probabilities_of
 from headstart.training.run import RunDirectory
@@ -84,8 +84,7 @@ class Classifier:
         return Predictions(found, sum(row.cut for row in rows))
 
     def row(self, text: str) -> TextRow:
-        pretrained = Pretrained(self.kind, encoder_of(self.model), self.tokenizer)
-        longest = min(self.config.longest, pretrained.room or self.config.longest)
+        longest = longest_row(encoder_of(self.model), self.config)
         return text_row(self.kind, self.tokenizer, text, longest, with_first=self.config.network.pool == "first")
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
@@ -107,6 +106,11 @@ class Classifier:
                 "result": dict(record),
             }
         )
+
+
+def longest_row(encoder: nn.Module, config: TransferConfig) -> int:
+    """Units read of a text: as many as are asked for, or as fit into the encoder."""
+    return min(config.longest, room_of(encoder) or config.longest)
 
 
 def encoder_of(model: Model) -> nn.Module:

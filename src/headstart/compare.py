@@ -16,24 +16,24 @@ from headstart.comparison.data import Budget, Data, check_labels, content_of, re
 from headstart.comparison.events import Began, Compared, RowPretraining
 from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.pretraining import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_source, recipes
-from headstart.comparison.rows import SCRATCH, Row, Source, check_names, choose_rows, kinds_needed
+from headstart.comparison.rows import Row, Source, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
-from headstart.config import Table, cache_home, nearest, pick, settings_of
+from headstart.config import Table, cache_home, nearest, settings_of
 from headstart.errors import ConfigError
 from headstart.generations import STATIC
 from headstart.pretrain import Event, Sources, as_list, settings_table
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
+from headstart.starts import SCRATCH, Start, open_start, settings_for
+from headstart.tasks.data import check_task
 from headstart.tasks.examples import ExamplesConfig
 from headstart.text.documents import content_key, discover
 from headstart.training.events import Notice
 from headstart.training.run import RunDirectory
 from headstart.training.schedule import as_seconds
 from headstart.training.tensors import sha256_of
-from headstart.transfer import Start, open_start, settings_for
 
 CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
-TASKS = ("sentiment",)
 SETTINGS = ("transfer", "pretrain")
 
 
@@ -100,7 +100,7 @@ def compare(
         for event in headstart.compare(train="train.csv", dev="dev.csv", text="reviews.txt", out="runs/compared"):
             print(event)
     """
-    pick(dict.fromkeys(TASKS), task, "task")
+    check_task(task)
     check_labels(labels)
     if rows is not None:
         check_names(rows)

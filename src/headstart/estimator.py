@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from headstart.adapt import gather_features, transfer_once
 from headstart.atomic import write_text
 from headstart.batches.order import seed_of
 from headstart.classifier import load_classifier
 from headstart.config import Table, nearest, overlay
 from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.starts import open_start, settings_for
 from headstart.tasks.examples import Examples
 from headstart.text.formats import clean
 from headstart.training.run import RunDirectory
-from headstart.transfer import gather_features, open_start, settings_for, transfer_once
 
 ABOUT = "estimator.json"
 Texts = Iterable[str]

@@ -43,7 +43,7 @@ class Pretrained:
     def represent(self, sentences: Sequence[str]) -> list[Vectors]:
         """Per sentence, the vectors of all layers: (K, words, D)."""
         rows = [text_row(self.kind, self.tokenizer, sentence) for sentence in sentences]
-        room = self.room
+        room = room_of(self.encoder)
         longest = max((len(row.ids) for row in rows), default=0)
         if room is not None and longest > room + MARKS:
             raise DataError(
@@ -65,11 +65,11 @@ class Pretrained:
                 R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
             yield numbers, R.at_words(batch.word_starts)
 
-    @property
-    def room(self) -> int | None:
-        """Units that fit into one sequence besides its marks; None: any number."""
-        positions = getattr(self.encoder.config, "positions", None)
-        return None if positions is None else int(positions) - MARKS
+
+def room_of(encoder: nn.Module) -> int | None:
+    """Units that fit into one sequence besides its marks; None: any number."""
+    positions = getattr(encoder.config, "positions", None)
+    return None if positions is None else int(positions) - MARKS
 
 
 def word_bounds(encoding: Encoding) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from headstart.adapt import Fitted, gather_features, transfer_once
 from headstart.classifier import TransferConfig
 from headstart.comparison.data import Data
 from headstart.comparison.events import CellBegan, CellDone
@@ -17,10 +18,10 @@ from headstart.config import Table
 from headstart.errors import HeadstartError
 from headstart.features import FeatureTable
 from headstart.forgetting import forgetting
+from headstart.starts import Start
 from headstart.text.tokenise import Reading
 from headstart.training.events import Notice
 from headstart.training.fitting import FitStep
-from headstart.transfer import Fitted, Start, gather_features, transfer_once
 
 ROUNDED_TO = 6
 CellEvent = Reading | FitStep | Notice | CellBegan | CellDone

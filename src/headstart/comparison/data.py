@@ -12,8 +12,8 @@ from typing import Literal
 
 from headstart.config import Table
 from headstart.errors import ConfigError, DataError
+from headstart.tasks.data import read_task
 from headstart.tasks.examples import Examples, ExamplesConfig, draw
-from headstart.transfer import read_task
 
 ALL: Literal["all"] = "all"
 Budget = int | Literal["all"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from headstart.config import nearest
 from headstart.errors import ConfigError
+from headstart.starts import SCRATCH
 
-SCRATCH = "scratch"
 KINDS = {"static": "Word vectors", "elmo": "ELMo", "bert": "BERT"}
 HOWS = {"frozen": "frozen", "finetune": "fine-tuned", "gradual": "unfrozen layer by layer"}
 NAMES = (SCRATCH, *(f"{kind}-{how}" for kind in KINDS for how in HOWS))

@@ -1,0 +1,60 @@
+"""Where a task starts from, and the settings that suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.classifier import TransferConfig
+from headstart.config import Table, overlay, pick, resolve
+from headstart.errors import CheckpointError
+from headstart.pretrained import Pretrained, load
+
+SCRATCH = "scratch"
+WAYS = ("frozen", "finetune", "gradual")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a task starts from: nothing, or a pretrained encoder."""
+
+    name: str
+    kind: str
+    path: Path | None
+    pretrained: Pretrained | None
+
+
+def open_start(source: str | Path) -> Start:
+    """`scratch`, or the folder of a pretrained run."""
+    if str(source) == SCRATCH:
+        return Start(SCRATCH, SCRATCH, None, None)
+    path = Path(source)
+    if not path.is_dir():
+        raise CheckpointError(f"{source}: is neither '{SCRATCH}' nor the folder of a pretrained run. Check the path.")
+    pretrained = load(path)
+    return Start(path.resolve().name, pretrained.kind, path, pretrained)
+
+
+def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None) -> TransferConfig:
+    """Defaults that suit the start and the way it is carried over, under what was asked for."""
+    pick(dict.fromkeys(WAYS), how, "way to carry an encoder over")
+    if start.pretrained is None:
+        defaults: Table = {"how": SCRATCH, "mix": {"kind": "last"}, "fitting": {"encoder_rate": 3e-3}}
+    elif how == "frozen":
+        defaults = {"how": how}
+    else:
+        encoder: Any = start.pretrained.encoder
+        # Wide encoders take small steps: 3.4e-5 at BERT base's width, 1.4e-4 at half of it.
+        rate = min(1e-3, 20 / encoder.shape[1] ** 2)
+        defaults = {
+            "how": how,
+            "mix": {"kind": "last"},
+            "network": {"cell": "none", "pool": "mean", "dropout": 0.1},
+            "fitting": {"encoder_rate": rate, "layer_decay": 0.4 if how == "gradual" else 1.0, "epochs": 4.0},
+        }
+    table = overlay(defaults, given or {})
+    if start.pretrained is None:
+        table["how"] = SCRATCH
+    return resolve(TransferConfig, table)
