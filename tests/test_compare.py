@@ -238,7 +238,7 @@ def test_the_command_shows_the_table_and_the_path(
     assert loud.exit_code == 0, loud.output
     assert "2 rows, with 4, 60 labels, 1 seed: 4 cells." in loud.stderr
     assert "ELMo, frozen, 60 labels, seed 0:" in loud.stderr
-    assert "ELMo, frozen (input): words" in loud.stdout
+    assert "ELMo, frozen: words" in loud.stdout
     assert "Deploy models/" in loud.stdout
     assert loud.stdout.splitlines()[-1] == str(tmp_path / "out" / "report.html")
     quiet = command(*flags, "--quiet")

@@ -72,7 +72,8 @@ def task_card(results: Table) -> str:
         f"on {results['dev']:,} examples, which also chose when to stop.",
         f"- **Kept** is seed {results['best_seed']}.",
     ]
-    lines += [f"- **Layer weights** ({place}): {mix_text(mix)}." for place, mix in results["mix"].items()]
+    mixes = {place: mix for place, mix in results["mix"].items() if len(mix["weights"]) > 1}
+    lines += [f"- **Layer weights** ({place}): {mix_text(mix)}." for place, mix in mixes.items()]
     if results["forgetting"]:
         lines.append(f"- **Forgot**: {forgetting_text(results['forgetting'])}.")
     if results["truncated"]:

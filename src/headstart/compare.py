@@ -18,10 +18,10 @@ from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.pretraining import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_source, recipes
 from headstart.comparison.rows import Row, Source, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
-from headstart.config import Table, cache_home, nearest, settings_of
+from headstart.config import Table, cache_home, nearest, settings_of, settings_table
 from headstart.errors import ConfigError
 from headstart.generations import STATIC
-from headstart.pretrain import Event, Sources, as_list, settings_table
+from headstart.pretrain import Event, Sources, as_list
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
 from headstart.starts import SCRATCH, Start, open_start, settings_for

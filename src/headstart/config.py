@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -73,6 +73,18 @@ def assign(table: Table, keys: list[str], value: Any) -> None:
         if not isinstance(table, dict):
             raise ConfigError(f"'{'.'.join(keys)}' cannot be set: '{key}' is a value, not a section.")
     table[keys[-1]] = value
+
+
+def settings_table(settings: Mapping[str, Any] | Sequence[str]) -> Table:
+    """{"a.b": 1} or ["a.b=1"] as the nested table {"a": {"b": 1}}."""
+    table: Table = {}
+    if isinstance(settings, Mapping):
+        pairs = [(key.split("."), value) for key, value in settings.items()]
+    else:
+        pairs = [parse_assignment(text) for text in settings]
+    for keys, value in pairs:
+        assign(table, keys, value)
+    return table
 
 
 def overlay(base: Table, *others: Mapping[str, Any]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,12 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from headstart.adapt import gather_features, transfer_once
 from headstart.atomic import write_text
-from headstart.batches.order import seed_of
 from headstart.classifier import load_classifier
 from headstart.config import Table, nearest, overlay
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.starts import open_start, settings_for
-from headstart.tasks.examples import Examples
+from headstart.tasks.examples import Examples, held_out_rows
 from headstart.text.formats import clean
 from headstart.training.run import RunDirectory
 
@@ -255,18 +254,6 @@ def as_array(labels: Iterable[Any]) -> NDArray[Any]:
     if values.ndim != 1:
         raise DataError(f"Labels come as one list, one for each text; got an array of shape {values.shape}.")
     return values
-
-
-def held_out_rows(labels: Sequence[str], share: float, seed: int) -> set[int]:
-    """The same share of every class, at least one example of it, but never its last one."""
-    held: set[int] = set()
-    if share:
-        rng = np.random.default_rng(seed_of(seed, "validation"))
-        values = np.array(labels)
-        for name in sorted(set(labels)):
-            rows = rng.permutation(np.flatnonzero(values == name))
-            held.update(rows[: min(max(1, round(share * len(rows))), len(rows) - 1)].tolist())
-    return held
 
 
 def result_of(events: Generator[Any, None, ResultT]) -> ResultT:

@@ -14,14 +14,13 @@ import torch
 from headstart.card import run_card
 from headstart.config import (
     Table,
-    assign,
     cache_home,
     overlay,
-    parse_assignment,
     pick,
     read_toml,
     resolve,
     settings_of,
+    settings_table,
 )
 from headstart.errors import CheckpointError, ConfigError
 from headstart.generations import GENERATIONS, STATIC, Generation, RunConfig, Workplace, recorded
@@ -220,17 +219,6 @@ def read_table(config: str | Path | Mapping[str, Any] | None) -> Table:
         return dict(config)
     table = read_toml(Path(config))
     table.pop("data", None)  # the config.toml of another run may be given: its text is not part of the settings
-    return table
-
-
-def settings_table(settings: Mapping[str, Any] | Sequence[str]) -> Table:
-    table: Table = {}
-    if isinstance(settings, Mapping):
-        pairs = [(key.split("."), value) for key, value in settings.items()]
-    else:
-        pairs = [parse_assignment(text) for text in settings]
-    for keys, value in pairs:
-        assign(table, keys, value)
     return table
 
 

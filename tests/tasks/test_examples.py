@@ -152,5 +152,5 @@ def test_what_is_held_out_is_apart_in_proportion_and_always_the_same():
 
 
 def test_too_few_to_hold_any_out():
-    with pytest.raises(DataError, match=r"There are 2 examples, too few to hold 2 of them out.*--dev"):
+    with pytest.raises(DataError, match=r"There are 2 examples, too few to hold some of them out.*--dev"):
         hold_out(made(a=1, b=1), 0.1)

@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headstart.cli.transfer import (
+    LabelField,
+    LabelsAs,
+    Quiet,
+    Settings,
+    Task,
+    TextField,
+    examples_config,
+    settings_given,
+)  # fmt: skip
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -17,7 +28,7 @@ PIPE_WIDTH = 160
 
 
 def compare(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What the labels tell: sentiment.")],
+    task: Task,
     *,
     train: Annotated[Path, typer.Option("--train", metavar="FILE", help="Labelled examples to learn from.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report, the models and all cells.")],
@@ -48,37 +59,22 @@ def compare(
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="TIME", help="Time for all pretraining. Default: 20m.")
     ] = None,
-    text_field: Annotated[
-        str | None, typer.Option("--text-field", help="Column or key of the text in --train and --dev.")
-    ] = None,
-    label_field: Annotated[
-        str | None, typer.Option("--label-field", help="Column or key of the label in --train and --dev.")
-    ] = None,
-    labels_as: Annotated[
-        int | None, typer.Option("--labels-as", metavar="2|5", help="Classes to read sentiment trees as.")
-    ] = None,
+    text_field: TextField = None,
+    label_field: LabelField = None,
+    labels_as: LabelsAs = None,
     one_per_line: Annotated[
         bool, typer.Option("--one-per-line", help="In the .txt files of --text, each line is a document.")
     ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="A.B=C", help="One setting, such as transfer.fitting.epochs=3; often if need be."
-        ),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show the table and the report's path only.")] = False,
+    settings: Settings = None,
+    quiet: Quiet = False,
 ) -> None:
     """Compare head starts on your labels: scratch, word vectors, ELMo and BERT, and say which to deploy.
 
     Stopped or killed, the same command goes on where it was.
     """
     from headstart.compare import compare as run_comparison
-    from headstart.config import parse_assignment, resolve
-    from headstart.tasks.examples import ExamplesConfig
 
-    reading = {"text_field": text_field, "label_field": label_field, "labels_as": labels_as}
-    assigned: dict[str, Any] = {"pretrain.text.one_per_line": True} if one_per_line else {}
-    assigned |= {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
+    flags = {"pretrain.text.one_per_line": one_per_line or None}
     events = run_comparison(
         task,
         train=train,
@@ -90,8 +86,8 @@ def compare(
         labels=[int(part) if part.isdecimal() else part for part in split_list(labels)],  # type: ignore[misc]
         seeds=seeds,
         budget=budget,
-        examples=resolve(ExamplesConfig, {key: value for key, value in reading.items() if value is not None}),
-        settings=assigned,
+        examples=examples_config(text_field, label_field, labels_as),
+        settings=settings_given(flags, settings),
     )
     watch_comparison(events, out, quiet)
 
@@ -166,18 +162,10 @@ def show_findings(results: dict[str, Any], console: Console) -> None:
 
 def mix_lines(results: dict[str, Any]) -> list[str]:
     """The learned weight of each layer, with the most labels, as a mean over the seeds."""
-    lines = []
-    for row in results["rows"]:
-        cells = [c for c in results["cells"] if c["row"] == row["name"] and c["labels"] == results["labels"][-1]]
-        for place in cells[0]["mix"] if cells else ():
-            weights = [mean(layer) for layer in zip(*(cell["mix"][place]["weights"] for cell in cells), strict=True)]
-            gamma = mean([cell["mix"][place]["gamma"] for cell in cells])
-            if len(weights) == 1:
-                continue
-            names = ["words", *(f"layer {number}" for number in range(1, len(weights)))]
-            shares = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
-            lines.append(f"{row['title']} ({place}): {shares}; gamma {gamma:.2f}")
-    return lines
+    from headstart.card import mix_text
+    from headstart.report.plots import mix_groups
+
+    return [f"{mix.title}: {mix_text({'weights': mix.weights, 'gamma': mix.gamma})}" for mix in mix_groups(results)]
 
 
 def time_lines(results: dict[str, Any]) -> list[str]:
@@ -191,7 +179,3 @@ def time_lines(results: dict[str, Any]) -> list[str]:
         pretrained = "" if before is None else f"pretrained in {duration(before)}, then "
         lines.append(f"{row['title']}: {pretrained}{seconds[row['name']]:.1f} s for a fit with {most:,} labels")
     return lines
-
-
-def mean(values: Any) -> float:
-    return float(sum(values) / len(values))

@@ -79,7 +79,7 @@ def transfer(
         labels=labels,
         seeds=seeds,
         examples=examples_config(text_field, label_field, labels_as),
-        settings=settings_table(flags, settings),
+        settings=settings_given(flags, settings),
         held_out=held_out,
     )
     with stop_requests() as stop, display(quiet) as show:
@@ -102,27 +102,22 @@ def examples_config(text_field: str | None, label_field: str | None, labels_as: 
     )
 
 
-def settings_table(flags: dict[str, Any], settings: list[str] | None) -> dict[str, Any]:
+def settings_given(flags: dict[str, Any], settings: list[str] | None) -> dict[str, Any]:
     """Flags that were given, then --set, as one nested table."""
-    from headstart.config import assign, parse_assignment
+    from headstart.config import overlay, settings_table
 
-    table: dict[str, Any] = {}
-    for key, value in flags.items():
-        if value is not None:
-            assign(table, key.split("."), value)
-    for keys, value in map(parse_assignment, settings or []):
-        assign(table, keys, value)
-    return table
+    given = {key: value for key, value in flags.items() if value is not None}
+    return overlay(settings_table(given), settings_table(settings or []))
 
 
 def transferred_text(results: dict[str, Any], out: Path) -> str:
     from headstart.card import forgetting_text, mix_text, task_score
 
-    lines = [f"{run_line(run)}" for run in results["runs"]] + [
-        f"{results['source']}, {results['how']}, {results['labels']:,} labels: dev accuracy {task_score(results)}, "
-        f"macro-F1 {100 * results['macro_f1']:.1f} %"
-    ]
-    lines += [f"layer weights at the {place}: {mix_text(mix)}" for place, mix in results["mix"].items()]
+    score = f"dev accuracy {task_score(results)}, macro-F1 {100 * results['macro_f1']:.1f} %"
+    lines = [*map(run_line, results["runs"])]
+    lines.append(f"{results['source']}, {results['how']}, {results['labels']:,} labels: {score}")
+    mixes = {place: mix for place, mix in results["mix"].items() if len(mix["weights"]) > 1}
+    lines += [f"layer weights at the {place}: {mix_text(mix)}" for place, mix in mixes.items()]
     if results["forgetting"]:
         lines.append(f"forgetting: {forgetting_text(results['forgetting'])}")
     if results["truncated"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ __all__ = [
     "check_dev",
     "check_labels",
     "draw",
+    "held_out_rows",
     "hold_out",
     "label_names",
     "read_examples",
@@ -122,17 +122,24 @@ def order_of_draw(labels: Sequence[str], seed: int) -> list[int]:
 
 def hold_out(examples: Examples, share: float) -> tuple[Examples, Examples]:
     """(the rest, the share that is held out): always the same one, with the classes in proportion."""
-    count = max(len(set(examples.labels)), round(share * len(examples)))
-    if count >= len(examples):
+    held = held_out_rows(examples.labels, share, HOLD_OUT_SEED)
+    if not held:
         raise DataError(
-            f"There are {len(examples):,} examples, too few to hold {count:,} of them out as dev. Give --dev a file."
+            f"There are {len(examples):,} examples, too few to hold some of them out as dev. Give --dev a file."
         )
-    counts = Counter(examples.labels)
-    # The only example of a class stays to be learned from.
-    order = [row for row in order_of_draw(examples.labels, HOLD_OUT_SEED) if counts[examples.labels[row]] > 1]
-    held = set(order[:count])
-    rest = [row for row in range(len(examples)) if row not in held]
-    return examples.take(rest), examples.take(sorted(held))
+    return examples.take([row for row in range(len(examples)) if row not in held]), examples.take(sorted(held))
+
+
+def held_out_rows(labels: Sequence[str], share: float, seed: int) -> set[int]:
+    """The same share of every class, at least one example of it, but never its last one."""
+    held: set[int] = set()
+    if share:
+        rng = np.random.default_rng(seed_of(seed, "validation"))
+        values = np.array(labels)
+        for name in sorted(set(labels)):
+            rows = rng.permutation(np.flatnonzero(values == name))
+            held.update(rows[: min(max(1, round(share * len(rows))), len(rows) - 1)].tolist())
+    return held
 
 
 def check_labels(examples: Examples, names: list[str], known_to: str) -> None:
