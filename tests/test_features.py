@@ -12,9 +12,9 @@ import torch
 import headstart
 from headstart import features
 from headstart.errors import DataError
-from headstart.estimator import result_of
 from headstart.features import gather
 from headstart.pretrained import Pretrained
+from headstart.sources import result_of
 
 TEXTS = ["The cat likes the film .", "Nobody", "A dog watches old songs and the old actor hates a long play ."]
 

@@ -302,7 +302,7 @@ def test_a_folder_that_is_not_a_run(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(CheckpointError, match="not a run directory"):
         headstart.pretrain("bert", corpus, out=tmp_path, resume=True)
-    with pytest.raises(CheckpointError, match="not a run directory"):
+    with pytest.raises(CheckpointError, match="nothing in this folder can be opened; wanted a run directory"):
         headstart.load(tmp_path)
 
 

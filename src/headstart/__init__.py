@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from headstart.compare import compare
     from headstart.estimator import TextClassifier
     from headstart.evaluate import evaluate
+    from headstart.exporting import export, import_run
     from headstart.pretrain import pretrain
-    from headstart.pretrained import Pretrained, load
+    from headstart.pretrained import Pretrained
+    from headstart.sources import load
     from headstart.transfer import transfer
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
     "TextClassifier",
     "compare",
     "evaluate",
+    "export",
+    "import_run",
     "load",
     "load_classifier",
     "pretrain",
@@ -41,7 +45,9 @@ _LAZY = {
     "TextClassifier": "headstart.estimator",
     "compare": "headstart.compare",
     "evaluate": "headstart.evaluate",
-    "load": "headstart.pretrained",
+    "export": "headstart.exporting",
+    "import_run": "headstart.exporting",
+    "load": "headstart.sources",
     "load_classifier": "headstart.classifier",
     "pretrain": "headstart.pretrain",
     "transfer": "headstart.transfer",

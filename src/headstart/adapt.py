@@ -6,6 +6,7 @@ import copy
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ import torch
 from numpy.typing import NDArray
 
 from headstart.batches.order import seed_of
-from headstart.classifier import Classifier, TransferConfig, longest_row, new_model, text_examples
+from headstart.classifier import Classifier, TransferConfig, encoder_of, longest_row, new_model, text_examples
 from headstart.config import cache_home
 from headstart.encoders.memory import keep_freed_memory
 from headstart.encoders.static import Static, StaticConfig
-from headstart.errors import ConfigError
+from headstart.errors import ConfigError, HeadstartError
 from headstart.features import FeatureTable, gather
+from headstart.forgetting import Forgetting, forgetting
 from headstart.generations import freshly_initialised
 from headstart.metrics import accuracy, macro_f1
 from headstart.starts import SCRATCH, Start
@@ -29,6 +31,7 @@ from headstart.text.tokenise import Reading
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
 from headstart.text.words import split_words
+from headstart.training.events import Notice
 from headstart.training.fitting import FitStep, Labelled, fit, probabilities_of
 
 SCRATCH_WIDTH = 100
@@ -114,6 +117,29 @@ def transfer_once(
         truncated=cut + dev_cut,
         parameters=trained,
     )
+
+
+def measure_forgetting(
+    start: Start, fitted: Fitted, *, held_out: Sequence[str] | None = None, cache: Path | None = None
+) -> Generator[Reading | Notice, None, Forgetting | None]:
+    """What an encoder's own language model lost; None where nothing was trained on, or it cannot be measured."""
+    classifier = fitted.classifier
+    if start.pretrained is None or classifier.config.how not in ("finetune", "gradual"):
+        return None
+    why = "it was pretrained elsewhere, and its held-out text did not come along"
+    if start.run is not None:
+        why = "its held-out text is gone; name some with --held-out"
+        try:
+            with closing(
+                forgetting(start.run, encoder_of(classifier.model), held_out=held_out, cache=cache)
+            ) as measuring:
+                found = yield from measuring
+        except HeadstartError as error:
+            found, why = None, str(error)
+        if found is not None:
+            return found
+    yield Notice(f"What {start.name} forgot is not measured: {why.rstrip('.')}.")
+    return None
 
 
 def task_scores(gold: NDArray[np.int64], predicted: NDArray[np.int64], classes: int) -> dict[str, float]:

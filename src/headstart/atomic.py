@@ -1,7 +1,8 @@
-"""Writing that either happened or did not: a temporary name, flushed to the disk, then renamed."""
+"""Writing that either happened or did not: a temporary name, flushed to the disk, then renamed; and checksums."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable
@@ -41,3 +42,8 @@ def write_text(path: Path, text: str) -> None:
         partial.write_bytes(text.encode("utf-8", "replace"))
 
     write_atomically(path, write)
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

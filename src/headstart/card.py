@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headstart.config import Table
 from headstart.training.events import Finished
 
@@ -46,6 +48,24 @@ def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) 
         "",
     ]
     return "\n".join(lines)
+
+
+def imported_card(name: str, kind: str, vocabulary: int, numbers: int, record: Table, notices: Sequence[str]) -> str:
+    """CARD.md of weights that were trained elsewhere."""
+    return "\n".join(
+        [
+            f"# {name}: {kind}",
+            "",
+            WHAT[kind],
+            "",
+            f"- **Imported** from {record['imported']}; it was pretrained elsewhere.",
+            f"- **Holds** {', '.join(record['parts'])}: {numbers:,} numbers, vocabulary {vocabulary:,}.",
+            *(f"- **Note** {notice}" for notice in notices),
+            "",
+            f"Kept by headstart {record['headstart']}. `config.toml` has the shape, `weights.safetensors` the weights.",
+            "",
+        ]
+    )
 
 
 def score(name: str, value: float) -> str:

@@ -15,13 +15,14 @@ from torch import nn
 
 from headstart.batches.task import TextRow, collate, text_row
 from headstart.config import Section, Table, resolve, settings_of
-from headstart.errors import CheckpointError, DataError
+from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.features import Precision
 from headstart.generations import freshly_initialised
 from headstart.heads.classify import NetworkConfig
 from headstart.mix import MixConfig
 from headstart.model import Model
-from headstart.pretrained import build_encoder, load_strictly, room_of
+from headstart.pretrained import Pretrained, build_encoder, load_strictly, room_of
+from headstart.sources import Source, open_source, result_of
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.fitting import FittingConfig, Labelled, probabilities_of
 from headstart.training.run import RunDirectory
@@ -136,15 +137,20 @@ def new_model(encoder: nn.Module, classes: int, config: TransferConfig) -> Model
     return Model(encoder, layers, width, classes, config.mix, config.network)
 
 
-def load_classifier(path: str | Path) -> Classifier:
-    """A classifier that was saved, built from its config.toml and loaded strictly."""
+def is_classifier(path: Path) -> bool:
+    """Whether a folder is a run that `transfer` wrote."""
+    return (path / "config.toml").is_file() and RunDirectory(path).read_config().get("kind") == KIND
+
+
+def load_classifier(path: Source) -> Classifier:
+    """A classifier that was saved, built from its config.toml and loaded strictly.
+
+    A Hugging Face folder of a BERT with a head for classifying texts will do as well.
+    """
+    if isinstance(path, tuple) or not is_classifier(Path(path)):
+        return from_plain_bert(result_of(open_source(path)), str(path))
     run = RunDirectory.open(Path(path))
     table = run.read_config()
-    if table.get("kind") != KIND:
-        raise CheckpointError(
-            f"{run.path}: is a pretrained encoder (kind '{table.get('kind')}') without a trained head. Make a "
-            f"classifier of it first: headstart transfer sentiment --from {run.path} ..."
-        )
     tokenizer = load_tokenizer(run.path)
     settings = read_settings(table, run.path / "config.toml")
     if len(tokenizer) != table["vocabulary"]:
@@ -157,9 +163,47 @@ def load_classifier(path: str | Path) -> Classifier:
         0, lambda: new_model(build_encoder(kind, table["encoder"], len(tokenizer)), classes, settings)
     )
     load_strictly(model, read_tensors(run.weights), run.weights)
-    model.train_only("frozen")
-    model.eval()
-    return Classifier(kind, tokenizer, model, table["labels"], settings, bool(table["trained"]))
+    return in_use(Classifier(kind, tokenizer, model, table["labels"], settings, bool(table["trained"])))
+
+
+def in_use(classifier: Classifier) -> Classifier:
+    classifier.model.train_only("frozen")
+    classifier.model.eval()
+    return classifier
+
+
+PLAIN: Table = {"how": "finetune", "mix": {"kind": "last"}, "network": {"cell": "none", "pool": "first"}}
+"""One linear layer on BERT's own vector of the sequence: the head that other tools know."""
+
+
+def from_plain_bert(pretrained: Pretrained, where: str) -> Classifier:
+    head = pretrained.heads.get("classify")
+    if head is None:
+        raise CheckpointError(
+            f"{where}: is a pretrained encoder (kind '{pretrained.kind}') without a trained head. Make a classifier of "
+            f"it first: headstart transfer sentiment --from {where} ..."
+        )
+    labels = list(pretrained.labels)
+    settings = resolve(TransferConfig, PLAIN)
+    model = freshly_initialised(0, lambda: new_model(pretrained.encoder, len(labels), settings))
+    model.head.output.load_state_dict(head.state_dict())
+    return in_use(Classifier(pretrained.kind, pretrained.tokenizer, model, labels, settings, trained=True))
+
+
+def plain_bert(classifier: Classifier) -> Pretrained:
+    """A classifier as a BERT with a plain head, if that is what it is."""
+    config, head = classifier.config, classifier.model.head
+    takes_top_layer = config.mix.kind == "last" and not config.mix.norm and not classifier.model.standardises
+    is_plain = config.network.reads_pooled and takes_top_layer
+    if classifier.kind != "bert" or not is_plain:
+        raise ConfigError(
+            "This classifier's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own "
+            "vector of the text. Export it --to onnx, or fit one with --how finetune --pool first."
+        )
+    heads = {"classify": head.output}
+    return Pretrained(
+        classifier.kind, encoder_of(classifier.model), classifier.tokenizer, heads, tuple(classifier.labels)
+    )
 
 
 def read_settings(table: Table, where: Path) -> TransferConfig:

@@ -20,18 +20,18 @@ from headstart.comparison.rows import Row, Source, check_names, choose_rows, kin
 from headstart.comparison.summary import results_of, table_so_far
 from headstart.config import Table, cache_home, nearest, settings_of, settings_table
 from headstart.errors import ConfigError
+from headstart.features import encoder_fingerprint
 from headstart.generations import STATIC
 from headstart.pretrain import Event, Sources, as_list
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
+from headstart.sources import labelled_file, result_of
 from headstart.starts import SCRATCH, Start, open_start, settings_for
 from headstart.tasks.data import check_task
 from headstart.tasks.examples import ExamplesConfig
 from headstart.text.documents import content_key, discover
 from headstart.training.events import Notice
-from headstart.training.run import RunDirectory
 from headstart.training.schedule import as_seconds
-from headstart.training.tensors import sha256_of
 
 CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
 SETTINGS = ("transfer", "pretrain")
@@ -90,8 +90,8 @@ def compare(
 ) -> Generator[CompareEvent, None, Table]:
     """Fit every row with every budget of labels and every seed, and write the table and a report into `out`.
 
-    Rows start from scratch, from the runs in `with_`, and, with `text`, from word vectors, an ELMo and a BERT that are
-    pretrained here within `budget` (20 minutes for all) where `with_` has none of the kind. `settings` are
+    Rows start from scratch, from the sources in `with_`, and, with `text`, from word vectors, an ELMo and a BERT that
+    are pretrained here within `budget` (20 minutes for all) where `with_` has no run of the kind. `settings` are
     {"transfer.fitting.epochs": 3} for every row, and {"pretrain.bert.size": "mini"} for what is pretrained.
 
     The work happens as the returned generator is drawn from. A comparison that was stopped or killed goes on where it
@@ -116,8 +116,8 @@ def compare(
         )
     request = Request(
         task=task,
-        train=Path(train),
-        dev=None if dev is None else Path(dev),
+        train=result_of(labelled_file(train)),
+        dev=None if dev is None else result_of(labelled_file(dev)),
         out=Path(out),
         text=as_list(text),
         with_=as_list(with_),
@@ -169,14 +169,18 @@ def prepare_comparison(request: Request) -> Comparison:
     sources: dict[Path, Source] = {}
     for name in request.with_:
         start = open_start(name)
-        if start.path is not None and start.path.resolve() not in sources:
-            sources[start.path.resolve()] = Source(start.kind, Path(name))
+        if start.pretrained is not None and Path(name).resolve() not in sources:
+            sources[Path(name).resolve()] = Source(start.kind, Path(name))
             opened[Path(name)] = start
+            data.notices.extend(start.pretrained.notices)
     kinds: set[str] = set()
     if request.text:
-        kinds = kinds_needed(request.rows) - {source.kind for source in sources.values()}
+        # An encoder from elsewhere stands beside what this text gives, and not in its place.
+        kinds = kinds_needed(request.rows, sources.values()) - {
+            start.kind for start in opened.values() if start.run is not None
+        }
     own = request.out / "pretrained" / STATIC if STATIC in kinds else None
-    given = (source.path for source in sources.values() if source.kind == STATIC)
+    given = (path for path, start in opened.items() if start.kind == STATIC and (path / "config.toml").is_file())
     made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
     here = [Source(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
     rows = choose_rows([*sources.values(), *here], request.rows)
@@ -217,7 +221,7 @@ def plan_of(comparison: Comparison) -> Table:
         if row.source is None or not row.source.made_here:
             rows[row.name]["settings"] = settings_of(transfer_settings(row, comparison.opened, request.transfer))
         if row.source is not None and not row.source.made_here:
-            rows[row.name]["weights"] = sha256_of(RunDirectory(row.source.path).weights)
+            rows[row.name]["weights"] = fingerprint_of(comparison.opened[row.source.path])
     plan = {
         "task": request.task,
         "headstart": version("headstart"),
@@ -232,6 +236,10 @@ def plan_of(comparison: Comparison) -> Table:
     }
     normal: Table = json.loads(json.dumps(plan))
     return normal
+
+
+def fingerprint_of(start: Start) -> str | None:
+    return None if start.pretrained is None else encoder_fingerprint(start.pretrained.encoder)
 
 
 def write_results(results: Table, out: Path) -> None:

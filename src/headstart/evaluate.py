@@ -9,13 +9,14 @@ import numpy as np
 from headstart.classifier import load_classifier
 from headstart.config import Table
 from headstart.metrics import accuracy, by_class, macro_f1
+from headstart.sources import Source, labelled_file, result_of
 from headstart.tasks.examples import ExamplesConfig, check_labels, read_examples
 
 
-def evaluate(run: str | Path, data: str | Path, examples: ExamplesConfig | None = None) -> Table:
+def evaluate(run: Source, data: str | Path, examples: ExamplesConfig | None = None) -> Table:
     """Accuracy and macro-F1, and precision, recall, F1 and count per label."""
     classifier = load_classifier(run)
-    found = read_examples(data, examples or ExamplesConfig())
+    found = read_examples(result_of(labelled_file(data)), examples or ExamplesConfig())
     check_labels(found, classifier.labels, f"the training examples of {run}")
     predictions = classifier.read(found.texts)
     predicted = predictions.probabilities.argmax(1)

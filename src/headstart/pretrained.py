@@ -1,10 +1,11 @@
-"""A pretrained encoder in use: load a run, and read the vectors of sentences from it."""
+"""A pretrained encoder in use: the vectors of sentences, and the run directory it is kept in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.batches.task import MARKS, TextRow, collate, sorted_batches, text_row
-from headstart.config import Table, pick, resolve
+from headstart.config import Table, pick, resolve, settings_of
 from headstart.encoders.bert import Bert, BertConfig
+from headstart.encoders.carried import carried_states
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
-from headstart.errors import CheckpointError, DataError
+from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.heads.language_model import HiddenPieceHead, NextWordHead
+from headstart.text.building import OUT_ADVICE, building
 from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
@@ -25,6 +29,9 @@ from headstart.training.tensors import read_tensors
 
 BATCH_UNITS = 2_048
 Vectors = NDArray[np.float32]
+Sentence = str | Sequence[str]
+"""A text, or its words where they are known already."""
+Layers = Literal["all", "top"] | int | Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +41,39 @@ class Pretrained:
     kind: str
     encoder: nn.Module
     tokenizer: Tokenizer
+    heads: Mapping[str, nn.Module] = field(default_factory=dict)
+    """What was trained on top of it and came along: `headstart.heads.plain` has BERT's; ELMo's softmax is `head`."""
+    labels: tuple[str, ...] = ()
+    """Names of the classes of the heads classify and tag."""
+    name: str = ""
+    notices: tuple[str, ...] = ()
+    """What its reader should be told: parts that the files lack, or have too much."""
+    carried: dict[str, Any] = field(default_factory=dict, repr=False)
+    """The LSTM's states between calls with `carry_state`, and nothing else ever."""
 
     def words(self, sentence: str) -> list[str]:
         """The words that `represent` gives a vector each."""
         encoding = self.tokenizer.encode(sentence)
         return [sentence[start:end] for start, end in word_bounds(encoding)]
 
-    def represent(self, sentences: Sequence[str]) -> list[Vectors]:
-        """Per sentence, the vectors of all layers: (K, words, D)."""
+    def represent(
+        self, sentences: Sequence[Sentence], layers: Layers = "all", *, carry_state: bool = False
+    ) -> list[Vectors]:
+        """Per sentence, the vectors of some layers, by default all: (K, words, D).
+
+        A sentence is a string, or a list of words that get a vector each. layers: "all", "top", a number or several.
+        carry_state: as the original ELMo, let the first sentence go on where the first of the call before ended, and so
+        on; for comparison with its published outputs only.
+        """
         rows = [text_row(self.kind, self.tokenizer, sentence) for sentence in sentences]
-        room = room_of(self.encoder)
-        longest = max((len(row.ids) for row in rows), default=0)
-        if room is not None and longest > room + MARKS:
-            raise DataError(
-                f"A sentence has {longest} pieces with its marks, and this BERT reads {room + MARKS}. Split it."
-            )
+        self.check_lengths(rows)
+        chosen = chosen_layers(layers, self.encoder)
+        if carry_state:
+            return [vectors[chosen] for vectors in self._carry_on(rows)]
         found: list[Vectors] = [np.empty((0, 0, 0), np.float32)] * len(sentences)
         for batch, R in self.encode(rows):
             for row, i in enumerate(batch):
-                found[i] = R.layers[:, row, : len(rows[i].word_starts)].cpu().numpy().copy()
+                found[i] = R.layers[chosen, row, : len(rows[i].word_starts)].cpu().numpy().copy()
         return found
 
     def encode(self, rows: Sequence[TextRow]) -> Iterator[tuple[list[int], Representations]]:
@@ -64,6 +85,39 @@ class Pretrained:
             with torch.no_grad():
                 R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
             yield numbers, R.at_words(batch.word_starts)
+
+    def check_lengths(self, rows: Sequence[TextRow]) -> None:
+        """A sentence that does not fit into the encoder is an error that tells its length."""
+        room = room_of(self.encoder)
+        longest = max((len(row.ids) for row in rows), default=0)
+        if room is not None and longest > room + MARKS:
+            raise DataError(
+                f"A sentence has {longest} pieces with its marks, and this BERT reads {room + MARKS}. Split it."
+            )
+
+    def _carry_on(self, rows: Sequence[TextRow]) -> list[Vectors]:
+        if not isinstance(self.encoder, Elmo):
+            raise ConfigError(f"carry_state is for ELMo, whose LSTM has a state to carry; this is a {self.kind}.")
+        if not rows:
+            return []
+        self.encoder.eval()
+        batch = collate(rows).to(next(self.encoder.parameters()).device)
+        with torch.no_grad():
+            states, self.carried["lstm"] = carried_states(self.encoder, batch.ids, batch.mask, self.carried.get("lstm"))
+        R = Representations(torch.stack(states), batch.mask).at_words(batch.word_starts)
+        return [R.layers[:, i, : len(row.word_starts)].cpu().numpy().copy() for i, row in enumerate(rows)]
+
+
+def chosen_layers(layers: Layers, encoder: Any) -> list[int]:
+    K = encoder.shape[0]
+    named = {"all": list(range(K)), "top": [K - 1]}
+    if isinstance(layers, str):
+        return pick(named, layers, "choice of layers")
+    wanted = [layers] if isinstance(layers, int) else list(layers)
+    for layer in wanted:
+        if not -K <= layer < K:
+            raise ConfigError(f"There is no layer {layer}: this encoder has the layers 0 to {K - 1}.")
+    return [layer % K for layer in wanted]
 
 
 def room_of(encoder: nn.Module) -> int | None:
@@ -93,16 +147,16 @@ ENCODERS: dict[str, Callable[[Table, int], nn.Module]] = {
 
 
 def encoder_settings(table: Table) -> Table:
-    """The encoder's shape, from the config.toml of a pretraining run."""
-    if table["kind"] == "static":
+    """The encoder's shape, from the config.toml of a run."""
+    if "encoder" not in table:
         return {"dim": table["objective"]["dim"]}
     settings: Table = table["encoder"]
     return settings
 
 
-def load(path: str | Path) -> Pretrained:
-    """The encoder of a run directory, built from its config.toml and loaded strictly."""
-    run = RunDirectory.open(Path(path))
+def load_run(path: Path) -> Pretrained:
+    """The encoder of a run directory and its heads, built from its config.toml and loaded strictly."""
+    run = RunDirectory.open(path)
     table = run.read_config()
     if "data" not in table:
         what = "is a classifier, which `headstart predict` reads" if "labels" in table else "was not written by a run"
@@ -115,8 +169,60 @@ def load(path: str | Path) -> Pretrained:
         )
     kind = table["kind"]
     encoder = build_encoder(kind, encoder_settings(table), len(tokenizer))
-    load_strictly(encoder, encoder_weights(kind, read_tensors(run.weights)), run.weights)
-    return Pretrained(kind, encoder, tokenizer)
+    weights = read_tensors(run.weights)
+    load_strictly(encoder, encoder_weights(kind, weights), run.weights)
+    heads = read_heads(encoder, weights, run.weights)
+    return Pretrained(kind, encoder, tokenizer, heads, tuple(table["data"].get("labels", ())), run.path.resolve().name)
+
+
+def was_pretrained_here(path: Path) -> bool:
+    """Whether a folder is a run that knows its text, and not one that was imported."""
+    if not (path / "config.toml").is_file():
+        return False
+    return "sources" in RunDirectory(path).read_config().get("data", {})
+
+
+def save_run(pretrained: Pretrained, out: Path, record: Mapping[str, Any], card: str) -> None:
+    """Into a new run directory that `load_run` reads. record: what config.toml's [data] says besides."""
+    encoder: Any = pretrained.encoder
+    data = {"vocabulary": len(pretrained.tokenizer), "labels": list(pretrained.labels), **record}
+    with building(out, OUT_ADVICE) as folder:
+        run = RunDirectory(folder)
+        pretrained.tokenizer.save(folder)
+        run.write_weights(weights_of(pretrained))
+        run.write_config({"kind": pretrained.kind, "encoder": settings_of(encoder.config), "data": data})
+        run.write_card(card)
+
+
+def weights_of(pretrained: Pretrained) -> dict[str, Tensor]:
+    """All tensors, by the names they have in a run directory."""
+    if pretrained.kind == "static":
+        return dict(pretrained.encoder.state_dict())
+    parts = {"encoder": pretrained.encoder, **pretrained.heads}
+    return {f"{part}.{name}": tensor for part, module in parts.items() for name, tensor in module.state_dict().items()}
+
+
+def read_heads(encoder: nn.Module, weights: Mapping[str, Tensor], where: Path) -> dict[str, nn.Module]:
+    """The heads that a run's weights hold."""
+    heads: dict[str, nn.Module] = {}
+    for name in sorted({name.split(".")[0] for name in weights} - {"encoder"}):
+        own = {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}
+        if isinstance(encoder, Bert):
+            heads[name] = bert_head(name, encoder, own)
+        elif isinstance(encoder, Elmo):
+            heads[name] = NextWordHead(encoder.config.projection, len(own["bias"]))
+        else:
+            continue  # what word vectors were trained against
+        load_strictly(heads[name], own, where)
+    return heads
+
+
+def bert_head(name: str, encoder: Bert, weights: Mapping[str, Tensor]) -> nn.Module:
+    """An untrained head of the shape that its weights have."""
+    config = encoder.config
+    if name == "masked":
+        return HiddenPieceHead(config.width, len(weights["bias"]), config.norm_eps, untied="decoder" in weights)
+    return nn.Linear(config.width, len(weights["bias"]))
 
 
 def encoder_weights(kind: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:

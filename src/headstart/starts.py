@@ -9,8 +9,8 @@ from typing import Any
 
 from headstart.classifier import TransferConfig
 from headstart.config import Table, overlay, pick, resolve
-from headstart.errors import CheckpointError
-from headstart.pretrained import Pretrained, load
+from headstart.pretrained import Pretrained, was_pretrained_here
+from headstart.sources import Source, open_source, result_of
 
 SCRATCH = "scratch"
 WAYS = ("frozen", "finetune", "gradual")
@@ -22,19 +22,18 @@ class Start:
 
     name: str
     kind: str
-    path: Path | None
     pretrained: Pretrained | None
+    run: Path | None = None
+    """The run directory that it was pretrained in, where there is one: it knows what text was held out."""
 
 
-def open_start(source: str | Path) -> Start:
-    """`scratch`, or the folder of a pretrained run."""
-    if str(source) == SCRATCH:
-        return Start(SCRATCH, SCRATCH, None, None)
-    path = Path(source)
-    if not path.is_dir():
-        raise CheckpointError(f"{source}: is neither '{SCRATCH}' nor the folder of a pretrained run. Check the path.")
-    pretrained = load(path)
-    return Start(path.resolve().name, pretrained.kind, path, pretrained)
+def open_start(source: Source) -> Start:
+    """`scratch`, or any source of pretrained weights."""
+    if source == SCRATCH:
+        return Start(SCRATCH, SCRATCH, None)
+    pretrained = result_of(open_source(source))
+    run = None if isinstance(source, tuple) else Path(source)
+    return Start(pretrained.name, pretrained.kind, pretrained, run if run and was_pretrained_here(run) else None)
 
 
 def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None) -> TransferConfig:

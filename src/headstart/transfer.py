@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from headstart.adapt import Fitted, gather_features, transfer_once
+from headstart.adapt import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.atomic import write_text
 from headstart.card import task_card
-from headstart.classifier import TransferConfig, encoder_of
+from headstart.classifier import TransferConfig
 from headstart.config import Table, cache_home
 from headstart.errors import ConfigError
-from headstart.forgetting import Forgetting, forgetting
+from headstart.forgetting import Forgetting
 from headstart.metrics import mean
 from headstart.report.plots import mix_weights
+from headstart.sources import Source, labelled_file, result_of
 from headstart.starts import SCRATCH, Start, open_start, settings_for
 from headstart.tasks.data import TaskData, check_task, read_task
 from headstart.tasks.examples import Examples, ExamplesConfig, draw
@@ -53,7 +54,7 @@ TransferEvent = Reading | FitStep | Notice | SeedDone | Transferred
 def transfer(
     task: str = "sentiment",
     *,
-    source: str | Path = SCRATCH,
+    source: Source = SCRATCH,
     how: str = "frozen",
     train: str | Path,
     dev: str | Path | None = None,
@@ -67,6 +68,7 @@ def transfer(
 ) -> Generator[TransferEvent, None, None]:
     """Carry `source` over to labelled examples, once per seed; the best seed's classifier is left in the folder `out`.
 
+    `source` is scratch or whatever `headstart.load` opens; `train` and `dev` are files, or names of the catalogue.
     `settings` is a table such as {"network": {"cell": "gru"}}. Without `dev` a tenth of the examples is held out.
     Fine-tuning is followed by a look at what the encoder forgot, on its own held-out text or on `held_out`.
     """
@@ -75,6 +77,7 @@ def transfer(
         raise ConfigError(f"--seeds is a count of one or more; got {seeds}.")
     start = open_start(source)
     config = settings_for(start, how, settings)
+    train, dev = result_of(labelled_file(train)), None if dev is None else result_of(labelled_file(dev))
     data = read_task(train, dev, examples or ExamplesConfig())
     draws = [draw(data.train, labels, seed) for seed in range(seeds)]
     RunDirectory.create(Path(out))
@@ -96,7 +99,7 @@ class Request:
 def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
     run, data = RunDirectory(request.out), request.data
     try:
-        for text in data.notices:
+        for text in (*data.notices, *(request.start.pretrained.notices if request.start.pretrained else ())):
             yield Notice(text)
         features = None
         if request.config.how == "frozen":
@@ -109,7 +112,9 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
             )
             runs.append(fitted)
             yield SeedDone(seed, fitted, len(request.draws) - seed - 1)
-        forgotten = yield from measure_forgetting(request, best_of(runs))
+        forgotten = yield from measure_forgetting(
+            request.start, best_of(runs), held_out=request.held_out, cache=request.cache
+        )
         results = results_of(request, runs, forgotten)
         best_of(runs).classifier.save(request.out, record_of(request, results))
         write_text(request.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
@@ -124,18 +129,6 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
 
 def best_of(runs: list[Fitted]) -> Fitted:
     return max(runs, key=lambda fitted: fitted.scores["accuracy"])
-
-
-def measure_forgetting(request: Request, fitted: Fitted) -> Generator[TransferEvent, None, Forgetting | None]:
-    """The language model's held-out perplexity before and after, where its parameters were trained on."""
-    start = request.start
-    if start.path is None or request.config.how not in ("finetune", "gradual"):
-        return None
-    encoder = encoder_of(fitted.classifier.model)
-    found = yield from forgetting(start.path, encoder, held_out=request.held_out, cache=request.cache)
-    if found is None:
-        yield Notice(f"What {start.name} forgot is not measured: its held-out text is gone. Name some with --held-out.")
-    return found
 
 
 def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | None) -> Table:

@@ -77,7 +77,7 @@ def test_quiet_shows_the_result_only(labelled: tuple[Path, Path], tmp_path: Path
         (["predict", "{run}", "--in", "none.txt"], "", "none.txt: cannot be read"),
         (["predict", "{run}"], '{"text": "a"}\nb\n', "standard input:2: not JSON"),
         (["predict", "{run}"], '{"body": "a"}\n', "has no text in 'text'"),
-        (["predict", "none"], "", "no such folder"),
+        (["predict", "none"], "", "no such file or folder"),
         (["evaluate", "{run}", "--data", "none.csv"], "", "none.csv"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "{run}"], "", "already holds a run"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--mix", "scaler"], "", "mix.kind"),

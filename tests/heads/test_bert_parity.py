@@ -1,12 +1,14 @@
 """The published BERT, with transformers' as the reference: every layer, both losses, every gradient."""
 
+from pathlib import Path
+
 import pytest
 import torch
-from torch import Tensor
 
 from headstart.batches.batch import MaskedBatch
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.heads.language_model import MaskedLanguageModel
+from headstart.weights.bert_names import in_their_names, plain_names
 
 transformers = pytest.importorskip("transformers")
 
@@ -33,46 +35,14 @@ def theirs() -> torch.nn.Module:
     return model.eval()
 
 
-def in_our_names(their: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors by transformers' names (weights or gradients alike) -> ours."""
-    names = {
-        "encoder.words": "bert.embeddings.word_embeddings",
-        "encoder.positions": "bert.embeddings.position_embeddings",
-        "encoder.segments": "bert.embeddings.token_type_embeddings",
-        "encoder.norm": "bert.embeddings.LayerNorm",
-        "encoder.pooler": "bert.pooler.dense",
-        "masked.dense": "cls.predictions.transform.dense",
-        "masked.norm": "cls.predictions.transform.LayerNorm",
-        "masked": "cls.predictions",
-        "next": "cls.seq_relationship",
-    }
-    for k in range(CONFIG.layers):
-        ours, block = f"encoder.blocks.{k}", f"bert.encoder.layer.{k}"
-        names |= {
-            f"{ours}.attention_out": f"{block}.attention.output.dense",
-            f"{ours}.attention_norm": f"{block}.attention.output.LayerNorm",
-            f"{ours}.inner": f"{block}.intermediate.dense",
-            f"{ours}.outer": f"{block}.output.dense",
-            f"{ours}.norm": f"{block}.output.LayerNorm",
-        }
-    found = {
-        f"{ours}.{kind}": their[f"{name}.{kind}"]
-        for ours, name in names.items()
-        for kind in ("weight", "bias")
-        if f"{name}.{kind}" in their
-    }
-    for k in range(CONFIG.layers):
-        attention = f"bert.encoder.layer.{k}.attention.self"
-        for kind in ("weight", "bias"):
-            parts = [their[f"{attention}.{part}.{kind}"] for part in ("query", "key", "value")]
-            found[f"encoder.blocks.{k}.query_key_value.{kind}"] = torch.cat(parts)
-    return found
-
-
 def test_layers_losses_and_gradients_agree() -> None:
     reference = theirs()
     model = MaskedLanguageModel(Bert(CONFIG, V)).eval()
-    model.load_state_dict(in_our_names(dict(reference.named_parameters())), strict=True)
+    their_weights = plain_names(dict(reference.named_parameters()), Path())
+    places = in_their_names(model.state_dict())
+    assert places.keys() == their_weights.keys()
+    for name, place in places.items():
+        place.copy_(their_weights[name].detach())
 
     B, T = 4, 11
     ids = torch.randint(0, V, (B, T))
@@ -104,8 +74,8 @@ def test_layers_losses_and_gradients_agree() -> None:
 
     loss.backward()
     out.loss.backward()
-    expected = in_our_names({name: parameter.grad for name, parameter in reference.named_parameters()})
-    for name, parameter in model.named_parameters():
+    expected = plain_names(dict(reference.named_parameters()), Path())
+    for name, gradient in in_their_names({name: p.grad for name, p in model.named_parameters()}).items():
         torch.testing.assert_close(
-            parameter.grad, expected[name], atol=1e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
+            gradient, expected[name].grad, atol=1e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
         )

@@ -49,7 +49,7 @@ def test_what_dead_builders_left_is_removed_after_a_day(tmp_path):
 def test_a_place_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with (
-        pytest.raises(DataError, match=r"the cache cannot be written .*HEADSTART_HOME"),
+        pytest.raises(DataError, match=r"this folder cannot be written .*HEADSTART_HOME"),
         building(tmp_path / "file" / "x"),
     ):
         pass

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 import headstart
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError
-from headstart.estimator import result_of
 from headstart.forgetting import forgetting
+from headstart.sources import result_of
 from headstart.text.characters import character_table
 from headstart.text.tokenise import Reading
 from headstart.text.tokenizer import load_tokenizer

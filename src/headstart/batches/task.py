@@ -70,13 +70,20 @@ BUILDERS: dict[str, Builder] = {"static": static_row, "elmo": elmo_row, "bert": 
 
 
 def text_row(
-    kind: str, tokenizer: Tokenizer, text: str, longest: int | None = None, *, with_first: bool = False
+    kind: str,
+    tokenizer: Tokenizer,
+    text: str | Sequence[str],
+    longest: int | None = None,
+    *,
+    with_first: bool = False,
 ) -> TextRow:
-    """longest: units (words, or pieces) that are kept; of a longer text the first half and the last half of them.
+    """text: a string, or its words.
+
+    longest: units (words, or pieces) that are kept; of a longer text the first half and the last half of them.
 
     with_first: the sequence's first position, such as [CLS], stands before the words as if it were one.
     """
-    encoding = tokenizer.encode(text)
+    encoding = tokenizer.encode(text) if isinstance(text, str) else tokenizer.encode_words(text)
     n = len(encoding.ids)
     kept = np.arange(n)
     if longest is not None and n > longest:

@@ -42,7 +42,7 @@ def compare(
     ] = None,
     with_: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="RUN", help="Folder of a pretrained run that takes part; may be given often."),
+        typer.Option("--with", metavar="SRC", help="A pretrained run, minilm or other weights; may be given often."),
     ] = None,
     rows: Annotated[
         str | None,
@@ -72,8 +72,10 @@ def compare(
 
     Stopped or killed, the same command goes on where it was.
     """
+    from headstart.cli.weights import fetch_named
     from headstart.compare import compare as run_comparison
 
+    fetch_named([train, dev, *(with_ or ())], quiet)
     flags = {"pretrain.text.one_per_line": one_per_line or None}
     events = run_comparison(
         task,

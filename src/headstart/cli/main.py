@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from headstart.cli import compare, demo, neighbours, predict, pretrain, transfer
+from headstart.cli import compare, demo, fill, get, neighbours, predict, pretrain, transfer, weights
 from headstart.errors import HeadstartError
 
 app = typer.Typer(
@@ -21,6 +21,10 @@ app.command("transfer")(transfer.transfer)
 app.command("evaluate")(predict.evaluate)
 app.command("predict")(predict.predict)
 app.command("compare")(compare.compare)
+app.command("get")(get.get)
+app.command("import")(weights.import_)
+app.command("export")(weights.export)
+app.command("fill")(fill.fill)
 app.command("neighbours")(neighbours.neighbours)
 app.command("demo")(demo.demo)
 

@@ -1,17 +1,18 @@
-"""`headstart neighbours RUN WORD`: who lies near a word, in the vocabulary or in real sentences."""
+"""`headstart neighbours SRC WORD`: who lies near a word, in the vocabulary or in real sentences."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from headstart.cli.weights import SourceArgument, watched
 
 MOST_SENTENCES = 2_000
 
 
 def neighbours(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a pretrained run.")],
+    source: SourceArgument,
     word: Annotated[str, typer.Argument(metavar="WORD")],
     sentence: Annotated[
         str | None, typer.Option("--in", metavar="SENTENCE", help="The sentence that WORD stands in.")
@@ -20,20 +21,21 @@ def neighbours(
         list[str] | None, typer.Option("--among", metavar="TEXT", help="Text whose sentences are searched.")
     ] = None,
     most: Annotated[int, typer.Option("--most", help="How many to show.")] = 8,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
 ) -> None:
     """The words nearest to WORD: of the vocabulary (word vectors), or in other sentences (ELMo, BERT)."""
     from headstart.errors import ConfigError
     from headstart.inspection.neighbours import neighbours_in_context, word_neighbours
-    from headstart.pretrained import load
+    from headstart.sources import open_source
 
-    pretrained = load(run)
+    pretrained = watched(open_source(source), quiet)
     if pretrained.kind == "static":
         for found in word_neighbours(pretrained, word, most):
             typer.echo(f"{found.cosine:6.3f}  {found.word}")
         return
     if sentence is None or not text:
         raise ConfigError(
-            f"{run}: a word's vector in {pretrained.kind} depends on its sentence: "
+            f"{source}: a word's vector in {pretrained.kind} depends on its sentence: "
             f"give --in SENTENCE with '{word}' in it, and --among TEXT to search."
         )
     for found in neighbours_in_context(pretrained, sentence, word, first_sentences(text), most):

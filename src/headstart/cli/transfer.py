@@ -26,11 +26,13 @@ def transfer(
     task: Task,
     train: Annotated[
         Path,
-        typer.Option("--train", metavar="F", help="Labelled examples: .csv, .tsv, .jsonl, .parquet, SST, aclImdb."),
+        typer.Option(
+            "--train", metavar="F", help="Labelled examples: .csv .tsv .jsonl .parquet, SST, aclImdb; or a name."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the classifier.")],
     source: Annotated[
-        str, typer.Option("--from", metavar="SRC", help="scratch, or the folder of a pretrained run.")
+        str, typer.Option("--from", metavar="SRC", help="scratch, a pretrained run, minilm, or other people's weights.")
     ] = "scratch",
     how: Annotated[str, typer.Option("--how", help="frozen, finetune or gradual.")] = "frozen",
     dev: Annotated[
@@ -57,9 +59,11 @@ def transfer(
     """Carry a pretrained encoder over to labelled examples: frozen features, or fine-tuning."""
     from headstart.cli.display import display
     from headstart.cli.pretrain import stop_requests
+    from headstart.cli.weights import fetch_named
     from headstart.transfer import Transferred
     from headstart.transfer import transfer as run_transfer
 
+    fetch_named([source, train, dev], quiet)
     flags = {
         "mix.kind": mix,
         "mix.place": mix_place,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from headstart.adapt import Fitted, gather_features, transfer_once
+from headstart.adapt import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.classifier import TransferConfig
 from headstart.comparison.data import Data
 from headstart.comparison.events import CellBegan, CellDone
@@ -15,9 +14,7 @@ from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.rows import Row
 from headstart.comparison.summary import seconds_left, table_so_far
 from headstart.config import Table
-from headstart.errors import HeadstartError
 from headstart.features import FeatureTable
-from headstart.forgetting import forgetting
 from headstart.starts import Start
 from headstart.text.tokenise import Reading
 from headstart.training.events import Notice
@@ -98,25 +95,14 @@ class Cells:
         )
         forgot: Table | None = None
         if labels == data.labels[-1]:
-            forgot = yield from self._forgetting(row, fitted)
+            if start.run is not None:  # one pretrained elsewhere came without its text
+                measured = yield from measure_forgetting(start, fitted, cache=self.cache)
+                forgot = None if measured is None else asdict(measured)
             record = {"row": row.name, "labels": labels, "seed": seed, **fitted.scores}
             self.folder.keep_if_best(row, record, lambda path: fitted.classifier.save(path, record))
         cell = cell_of(place, fitted, forgot)
         self.folder.write_cell(row, cell)
         return cell
-
-    def _forgetting(self, row: Row, fitted: Fitted) -> Generator[Reading | Notice, None, Table | None]:
-        """What the encoder's own language model lost; None where nothing was trained on, or it cannot be measured."""
-        encoder = fitted.classifier.model.encoder
-        if row.source is None or row.how == "frozen" or encoder is None:
-            return None
-        try:
-            with closing(forgetting(row.source.path, encoder, cache=self.cache)) as measuring:
-                measured = yield from measuring
-        except HeadstartError as error:
-            yield Notice(f"{row.title}: what it forgot was not measured. {error}")
-            return None
-        return None if measured is None else asdict(measured)
 
 
 def cell_of(place: Place, fitted: Fitted, forgot: Table | None) -> Table:

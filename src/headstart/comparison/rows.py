@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,9 +41,11 @@ class Row:
     source: Source | None
 
 
-def kinds_needed(names: Sequence[str] | None) -> set[str]:
-    """The kinds of encoders that rows of these names start from."""
-    return {name.split("-")[0] for name in names or DEFAULT_NAMES} & KINDS.keys()
+def kinds_needed(names: Sequence[str] | None, given: Iterable[Source] = ()) -> set[str]:
+    """The kinds of encoders that rows of these names start from, without rows that name one of the given sources."""
+    here = {source.name for source in given}
+    wanted = [name for name in names or DEFAULT_NAMES if name.partition(":")[2] not in here]
+    return {name.split("-")[0] for name in wanted} & KINDS.keys()
 
 
 def check_names(names: Sequence[str]) -> None:

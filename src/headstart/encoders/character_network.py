@@ -6,7 +6,8 @@ Letters: U distinct words, C characters per word, E width of a character, F filt
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -19,21 +20,34 @@ WORD_PADDING = 261
 CARRYING_BIAS = -2.0
 HASH_BASE = 0x5851F42D4C957F2D
 
+Activation = Literal["relu", "tanh"]
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh}
+
 
 class CharacterNetwork(nn.Module):
     """Character embeddings, filters of several widths, their greatest value over the word, highways, a projection.
 
-    Initial values are the original code's: characters uniform in [-1, 1], filters in [-0.05, 0.05], dense layers normal
-    with variance 1 / inputs, and gates that start closed so that the highways carry their input on.
+    Initial values are the original code's: characters uniform in [-1, 1], filters in [-0.05, 0.05] (before a tanh:
+    normal, as the dense layers), dense layers normal with variance 1 / inputs, and gates that start closed so that the
+    highways carry their input on. `activation` is the filters'; the highways always have a relu, as the original's.
     """
 
-    def __init__(self, filters: list[list[int]], char_width: int, highway: int, projection: int) -> None:
+    def __init__(
+        self,
+        filters: list[list[int]],
+        char_width: int,
+        highway: int,
+        projection: int,
+        activation: Activation = "relu",
+    ) -> None:
         super().__init__()
+        self.activation = activation
+        self.remembered: RememberedWords | None = None
         self.widest = max(width for width, _ in filters)
         n_filters = sum(count for _, count in filters)
         self.characters = nn.Parameter(torch.empty(N_CHARACTERS, char_width).uniform_(-1, 1))
         self.filters = nn.ParameterList(
-            torch.empty(width, char_width, count).uniform_(-0.05, 0.05) for width, count in filters
+            initial_filter(torch.empty(width, char_width, count), activation) for width, count in filters
         )
         self.filter_bias = nn.Parameter(torch.zeros(n_filters))
         self.highways = nn.ModuleList(Highway(n_filters) for _ in range(highway))
@@ -46,18 +60,71 @@ class CharacterNetwork(nn.Module):
     def forward(self, characters: Tensor) -> Tensor:
         """characters: (B, T, C) -> (B, T, P), running each distinct word once."""
         distinct, inverse = distinct_rows(characters.flatten(0, -2))
-        vectors = self.words(distinct)
+        vectors = self._recall(distinct) if self.remembered is not None else self.words(distinct)
         return vectors.index_select(0, inverse).view(*characters.shape[:-1], -1)
 
     def words(self, characters: Tensor) -> Tensor:
         """characters: (U, C) -> (U, P)."""
         characters = trim(characters, self.widest).long()
         maxima = [greatest_over_word(characters, self.characters, weight) for weight in self.filters]
-        x = F.relu(torch.cat(maxima, dim=1) + self.filter_bias)
+        x = ACTIVATIONS[self.activation](torch.cat(maxima, dim=1) + self.filter_bias)
         for highway in self.highways:
             x = highway(x)
         projected: Tensor = self.projection(x)
         return projected
+
+    def remember(self, characters: Tensor, vectors: Tensor) -> None:
+        """Take these words' vectors from now on instead of computing them. characters: (V, C); vectors: (V, P).
+
+        They are no part of the weights: they are not saved, are not looked at while the network may learn, and are
+        forgotten once it does.
+        """
+        self.remembered = RememberedWords(characters, vectors)
+
+    def _recall(self, distinct: Tensor) -> Tensor:
+        """`words`, but taking the vectors that are remembered. distinct: (U, C) -> (U, P)."""
+        may_learn = torch.is_grad_enabled() and self.characters.requires_grad
+        if self.training and may_learn:
+            self.remembered = None  # they would be those of a network that is no more
+        if self.remembered is None or self.training or may_learn:
+            return self.words(distinct)
+        known, vectors = self.remembered.look_up(distinct)
+        found = vectors.new_empty(len(distinct), vectors.shape[1])
+        found[known] = vectors
+        if not bool(known.all()):
+            found[~known] = self.words(distinct[~known]).to(found.dtype)
+        return found
+
+
+def initial_filter(weight: Tensor, activation: Activation) -> Tensor:
+    """weight: (width, E, n)."""
+    if activation == "tanh":
+        return weight.normal_(std=1 / math.sqrt(weight.shape[0] * weight.shape[1]))
+    return weight.uniform_(-0.05, 0.05)
+
+
+class RememberedWords(nn.Module):
+    """Vectors of words, found by their characters. A module so that they follow the network to its device."""
+
+    characters: Tensor
+    vectors: Tensor
+    hashes: Tensor
+
+    def __init__(self, characters: Tensor, vectors: Tensor) -> None:
+        super().__init__()
+        hashes, order = hashes_of(characters).sort(stable=True)
+        parts = {"characters": characters[order], "vectors": vectors[order], "hashes": hashes}
+        for name, part in parts.items():
+            self.register_buffer(name, part, persistent=False)
+
+    def look_up(self, characters: Tensor) -> tuple[Tensor, Tensor]:
+        """characters: (U, C) -> which of them are known, (U,), and the vectors of those, (known, P).
+
+        Of two words with one hash only the first is ever found; the other counts as unknown.
+        """
+        place = torch.searchsorted(self.hashes, hashes_of(characters)).clamp(max=len(self.hashes) - 1)
+        known = (self.characters[place] == characters).all(dim=1)
+        return known, self.vectors[place[known]]
 
 
 class Highway(nn.Module):
@@ -82,8 +149,7 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     Rows are told apart by a 64-bit hash and then compared, so that a collision only costs the slower, exact way.
     """
     rows = rows.long()
-    powers = torch.full((rows.shape[1],), HASH_BASE, device=rows.device).cumprod(0)  # modulo 2^64
-    _, group = torch.unique((rows * powers).sum(dim=1), return_inverse=True)
+    _, group = torch.unique(hashes_of(rows), return_inverse=True)
     first, inverse = order_by_appearance(group)
     distinct = rows.index_select(0, first)
     if torch.equal(distinct.index_select(0, inverse), rows):
@@ -91,6 +157,12 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     _, group = torch.unique(rows, dim=0, return_inverse=True)
     first, inverse = order_by_appearance(group)
     return rows.index_select(0, first), inverse
+
+
+def hashes_of(rows: Tensor) -> Tensor:
+    """(N, C) ids -> (N,), modulo 2^64."""
+    powers = torch.full((rows.shape[1],), HASH_BASE, device=rows.device).cumprod(0)
+    return (rows * powers).sum(dim=1)
 
 
 def order_by_appearance(group: Tensor) -> tuple[Tensor, Tensor]:

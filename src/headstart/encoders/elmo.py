@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from headstart.config import Section
-from headstart.encoders.character_network import CharacterNetwork
+from headstart.encoders.character_network import Activation, CharacterNetwork
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.packing import Packing
@@ -39,6 +39,9 @@ class ElmoConfig(Section):
 
     char_width: int = Field(default=16, ge=1)
     """Width of a character's embedding."""
+
+    activation: Activation = "relu"
+    """What the character filters' values go through: relu or tanh."""
 
     highway: int = Field(default=2, ge=0)
     """Highway layers over the character filters."""
@@ -95,7 +98,9 @@ class Elmo(nn.Module):
         super().__init__()
         self.config = config
         self.directions = 2 if config.directions == "both" else 1
-        self.characters = CharacterNetwork(config.filters, config.char_width, config.highway, config.projection)
+        self.characters = CharacterNetwork(
+            config.filters, config.char_width, config.highway, config.projection, config.activation
+        )
         self.layers = nn.ModuleList(
             LstmLayer(
                 config.projection,

@@ -95,21 +95,32 @@ class ElmoLanguageModel(nn.Module):
 
 
 class HiddenPieceHead(nn.Module):
-    """BERT's masked-LM head: dense, GELU, LayerNorm, then the word embeddings once more, plus a bias per word."""
+    """BERT's masked-LM head: dense, GELU, LayerNorm, then the word embeddings once more, plus a bias per word.
 
-    def __init__(self, width: int, vocabulary_size: int, norm_eps: float) -> None:
+    untied: the output has a matrix of its own, `decoder`, in the place of the word embeddings.
+    """
+
+    def __init__(self, width: int, vocabulary_size: int, norm_eps: float, *, untied: bool = False) -> None:
         super().__init__()
         self.dense = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width, eps=norm_eps)
         self.bias = nn.Parameter(torch.zeros(vocabulary_size))
+        self.decoder = nn.Parameter(torch.zeros(vocabulary_size, width)) if untied else None
 
     def transform(self, h: Tensor) -> Tensor:
         transformed: Tensor = self.norm(F.gelu(self.dense(h)))
         return transformed
 
+    def output_matrix(self, word_embeddings: Tensor) -> Tensor:
+        return word_embeddings if self.decoder is None else self.decoder
+
+    def logits(self, h: Tensor, word_embeddings: Tensor) -> Tensor:
+        """h: (..., D) -> (..., V)."""
+        return F.linear(self.transform(h), self.output_matrix(word_embeddings), self.bias)
+
     def forward(self, h: Tensor, word_embeddings: Tensor, gold: Tensor) -> LossTerm:
         """h: (M, D) at the hidden pieces only; gold: (M,)."""
-        loss = softmax_loss(self.transform(h), word_embeddings, self.bias, gold)
+        loss = softmax_loss(self.transform(h), self.output_matrix(word_embeddings), self.bias, gold)
         return LossTerm(loss.total, len(gold), loss.correct)
 
 

@@ -1,4 +1,4 @@
-"""Cache entries appear whole or not at all."""
+"""Folders that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ def cache_key(**parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+CACHE_ADVICE = "Choose another place with the environment variable HEADSTART_HOME."
+OUT_ADVICE = "Give another --out."
+
+
 @contextmanager
-def building(target: Path) -> Iterator[Path]:
+def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
     """A folder to build in, beside `target`; it takes that name at the end, or is removed if anything goes wrong.
 
     If another process finished the same entry first, its entry stays and this one is dropped.
@@ -34,10 +38,7 @@ def building(target: Path) -> Iterator[Path]:
         remove_stale(target.parent)
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=target.parent))
     except OSError as error:
-        raise DataError(
-            f"{target.parent}: the cache cannot be written ({error.strerror}). Choose another place with the "
-            "environment variable HEADSTART_HOME."
-        ) from error
+        raise DataError(f"{target.parent}: this folder cannot be written ({error.strerror}). {advice}") from error
     try:
         yield folder
         folder.chmod(0o755)  # mkdtemp's folders are for their maker alone; a cache may be shared

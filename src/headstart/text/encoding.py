@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,3 +40,13 @@ class SentenceIds:
     def pieces(self, most: int) -> NDArray[np.int32]:
         """How many pieces each sentence is cut into."""
         return (-(-self.lengths // most)).astype(np.int32)
+
+
+def places_of(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where each word begins and ends in the text that joins them by a space."""
+    places: list[tuple[int, int]] = []
+    start = 0
+    for word in words:
+        places.append((start, start + len(word)))
+        start += len(word) + 1
+    return places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ import numpy as np
 
 from headstart.errors import CheckpointError
 from headstart.text import words
-from headstart.text.encoding import Encoding, SentenceIds
+from headstart.text.encoding import Encoding, SentenceIds, places_of
 from headstart.text.runs import RunMemory, flatten, to_bytes
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.text.wordpiece import TOKENIZER, VOCAB, WordPieceTokenizer, load_wordpiece
@@ -36,6 +37,10 @@ class Tokenizer(Protocol):
 
     def encode(self, text: str) -> Encoding:
         """The units of one text, with their places in it."""
+        ...
+
+    def encode_words(self, words: Sequence[str]) -> Encoding:
+        """The units of a text that is split into words already; each word keeps at least one unit."""
         ...
 
     def encode_sentences(self, sentences: list[str]) -> SentenceIds:
@@ -67,7 +72,12 @@ class WordTokenizer:
         return len(self.vocabulary)
 
     def encode(self, text: str) -> Encoding:
-        spans = words.word_spans(text)
+        return self._encoding(text, words.word_spans(text))
+
+    def encode_words(self, words: Sequence[str]) -> Encoding:
+        return self._encoding(" ".join(words), places_of(words))
+
+    def _encoding(self, text: str, spans: list[tuple[int, int]]) -> Encoding:
         units = [text[first:last] for first, last in spans]
         ids = [self._id(word.lower() if self.lowercase else word) for word in units]
         return Encoding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from headstart.atomic import write_text
 from headstart.errors import DataError
-from headstart.text.encoding import Encoding, SentenceIds
+from headstart.text.encoding import Encoding, SentenceIds, places_of
 from headstart.text.runs import RunMemory, flatten, to_bytes
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LONGEST_SEQUENCE = 512  # BERT's positions
 LONGEST_WORD = 100  # BERT's: a longer word is unknown as a whole
 VOCAB, TOKENIZER, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
 # White space to Python, but control characters to BERT, which removes them and so joins what is around them.
@@ -39,7 +40,9 @@ class WordPieceTokenizer:
         serialised = backend.to_str()
         self.fingerprint = hashlib.sha256(f"wordpiece {serialised}".encode()).hexdigest()
         self.pad, self.unknown, self.cls, self.sep, self.mask = (self.id(special) for special in SPECIALS)
-        self._splits_at_space = splits_at_space(json.loads(serialised))
+        description = json.loads(serialised)
+        self._normalizer: dict[str, Any] = description["normalizer"] or {}
+        self._splits_at_space = splits_at_space(description)
         self._memory = RunMemory()
 
     def __len__(self) -> int:
@@ -67,6 +70,24 @@ class WordPieceTokenizer:
             np.array(found.ids, dtype=np.int32),
             np.array(found.offsets, dtype=np.int32).reshape(-1, 2),
             words.astype(np.int32),
+        )
+
+    def encode_words(self, words: Sequence[str]) -> Encoding:
+        """A word that has no piece, such as a control character, is [UNK]."""
+        found = self.backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+        starts = np.array(places_of(words), dtype=np.int32).reshape(-1, 2)
+        of_word = np.array(found.word_ids, dtype=np.int32)
+        missing = np.setdiff1d(np.arange(len(words), dtype=np.int32), of_word)
+        order = np.argsort(np.concatenate([of_word, missing]), kind="stable")
+        of_word = np.concatenate([of_word, missing])[order]
+        offsets = np.array(found.offsets, dtype=np.int32).reshape(-1, 2)
+        whole = np.stack([np.zeros(len(missing)), np.diff(starts[missing]).ravel()], axis=1).astype(np.int32)
+        return Encoding(
+            " ".join(words),
+            [(found.tokens + ["[UNK]"] * len(missing))[i] for i in order],
+            np.array(found.ids + [self.unknown] * len(missing), dtype=np.int32)[order],
+            np.concatenate([offsets, whole])[order] + starts[of_word, :1],
+            of_word,
         )
 
     def encode_sentences(self, sentences: list[str]) -> SentenceIds:
@@ -102,21 +123,38 @@ class WordPieceTokenizer:
         plain = self._splits_at_space and run.isascii() and run.isprintable() and "[" not in run
         return PLAIN_PARTS.findall(run) if plain else [run]
 
-    def save(self, directory: Path) -> None:
-        """tokenizer.json for the fast tokenizers, vocab.txt and tokenizer_config.json for the others."""
+    def save(self, directory: Path, *, longest: int = LONGEST_SEQUENCE) -> None:
+        """tokenizer.json for the fast tokenizers, vocab.txt and tokenizer_config.json for the others.
+
+        longest: pieces of a sequence that the model reads; transformers cuts there when it is asked to cut.
+        """
         write_text(directory / TOKENIZER, self.backend.to_str(pretty=True))
         write_text(directory / VOCAB, "".join(f"{piece}\n" for piece in self.pieces))
-        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
+        settings = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            # transformers sets its defaults for these in the place of what tokenizer.json says.
+            "strip_accents": self._normalizer.get("strip_accents"),
+            "tokenize_chinese_chars": self._normalizer.get("handle_chinese_chars", True),
+            "model_max_length": longest,
+        }
         write_text(directory / SETTINGS, json.dumps(settings, indent=2) + "\n")
 
 
-def build_wordpiece(pieces: list[str], lowercase: bool) -> WordPieceTokenizer:
-    """BERT's tokenizer over these pieces, whose places are their ids. The special ones must be among them."""
+def build_wordpiece(
+    pieces: list[str], lowercase: bool, *, strip_accents: bool | None = None, split_chinese: bool = True
+) -> WordPieceTokenizer:
+    """BERT's tokenizer over these pieces, whose places are their ids. The special ones must be among them.
+
+    strip_accents: None does as `lowercase` does. split_chinese: every Chinese character is a word.
+    """
     ids = {piece: id for id, piece in enumerate(pieces)}
     backend = tokenizers.Tokenizer(
         models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD, continuing_subword_prefix="##")
     )
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    backend.normalizer = normalizers.BertNormalizer(
+        lowercase=lowercase, strip_accents=strip_accents, handle_chinese_chars=split_chinese
+    )
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece()
     backend.post_processor = processors.TemplateProcessing(
@@ -152,11 +190,18 @@ def from_vocab(text: str, path: Path, lowercase: bool | None) -> WordPieceTokeni
     for line, piece in enumerate(pieces, start=1):
         if first_lines.setdefault(piece, line) != line:
             raise DataError(f"{path}:{line}: the piece {piece!r} is already on line {first_lines[piece]}.")
+    settings = read_settings(path.parent / SETTINGS)
+    says = {key: value for key, value in settings.items() if isinstance(value, bool)}
     if lowercase is None:
-        lowercase = read_lowercase(path.parent / SETTINGS)
+        lowercase = says.get("do_lower_case")
     if lowercase is None:
         lowercase = not any(piece != piece.lower() for piece in pieces if not is_bracketed(piece))
-    return build_wordpiece(pieces, lowercase)
+    return build_wordpiece(
+        pieces,
+        lowercase,
+        strip_accents=says.get("strip_accents"),
+        split_chinese=says.get("tokenize_chinese_chars", True),
+    )
 
 
 def from_json(text: str, path: Path, lowercase: bool | None) -> WordPieceTokenizer:
@@ -188,15 +233,17 @@ def check_specials(pieces: list[str] | dict[str, int], path: Path) -> None:
         )
 
 
-def read_lowercase(path: Path) -> bool | None:
-    """What tokenizer_config.json says, if it is there and says anything."""
+def read_settings(path: Path) -> dict[str, Any]:
+    """tokenizer_config.json; nothing where there is none."""
     if not path.is_file():
-        return None
+        return {}
     try:
-        says = json.loads(path.read_text(encoding="utf-8")).get("do_lower_case")
-    except (OSError, ValueError, AttributeError) as error:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}).") from error
-    return says if isinstance(says, bool) else None
+    if not isinstance(settings, dict):
+        raise DataError(f"{path}: holds a JSON {type(settings).__name__}; wanted an object with keys.")
+    return settings
 
 
 def is_bracketed(piece: str) -> bool:

@@ -13,10 +13,10 @@ from typing import Any
 
 from torch import Tensor
 
-from headstart.atomic import PARTIAL, write_text
+from headstart.atomic import PARTIAL, sha256_of, write_text
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
-from headstart.training.tensors import read_tensors, sha256_of, write_tensors
+from headstart.training.tensors import read_tensors, write_tensors
 
 KEPT_CHECKPOINTS = 2
 
@@ -48,16 +48,20 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path) -> RunDirectory:
         """A new, empty run. What is there already is never written over."""
-        if path.is_file():
-            raise CheckpointError(f"{path}: is a file; --out names the folder of the run.")
-        if not cls.holds_nothing(path):
-            what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
-            raise CheckpointError(f"{path}: {what}. Go on with --resume, or give another --out.")
+        cls.check_free(path, "Go on with --resume, or give another --out.")
         try:
             (path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be made ({error.strerror}). Give another --out.") from error
         return cls(path)
+
+    @classmethod
+    def check_free(cls, path: Path, advice: str = "Give another --out.") -> None:
+        if path.is_file():
+            raise CheckpointError(f"{path}: is a file; --out names a folder.")
+        if not cls.holds_nothing(path):
+            what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
+            raise CheckpointError(f"{path}: {what}. {advice}")
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:

@@ -1,8 +1,7 @@
-"""Tensors on disk: safetensors, written atomically, read whole or not at all, told apart by checksum."""
+"""Tensors on disk: safetensors, written atomically, read whole or not at all."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,8 +26,3 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: there is no such weights file.") from error
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error}).") from error
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,76 @@
+"""`headstart import` and `headstart export`: other people's files into a run directory, and out again."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from headstart.cli.transfer import Quiet
+
+if TYPE_CHECKING:
+    from headstart.text.tokenise import Reading
+
+ResultT = TypeVar("ResultT")
+SOURCES = "A run, a Hugging Face BERT folder, options.json,weights.hdf5, word vectors, hf:org/name or a catalogue name."
+SourceArgument = Annotated[str, typer.Argument(metavar="SRC", help=SOURCES)]
+
+
+def import_(
+    source: SourceArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the run.")],
+    words: Annotated[
+        Path | None, typer.Option("--words", metavar="FILE", help="Of word vectors, keep these: one word per line.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Keep weights from elsewhere as a run directory, which every other command takes."""
+    from headstart.exporting import import_run
+
+    pretrained = watched(import_run(source, out, words=words), quiet)
+    for notice in pretrained.notices:
+        typer.echo(notice, err=True)
+    parts = ", ".join(["encoder", *sorted(pretrained.heads)])
+    typer.echo(f"{out}: {pretrained.kind} with {len(pretrained.tokenizer):,} entries ({parts}); see {out / 'CARD.md'}")
+
+
+def export(
+    source: SourceArgument,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="hf, elmo, word2vec, word2vec-binary, glove or onnx.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files; must be new or empty.")],
+    quiet: Quiet = False,
+) -> None:
+    """Write an encoder or a classifier as files that other tools open."""
+    from headstart.exporting import export as run_export
+
+    folder = watched(run_export(source, to, out), quiet)
+    typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+
+
+def watched(work: Generator[Reading, None, ResultT], quiet: bool) -> ResultT:
+    """Show how far a generator is, and give back what it made."""
+    from headstart.cli.display import display
+
+    with display(quiet) as show:
+        while True:
+            try:
+                show(next(work))
+            except StopIteration as end:
+                made: ResultT = end.value
+                return made
+
+
+def fetch_named(sources: Iterable[str | Path | None], quiet: bool) -> None:
+    """Download what is named and not here yet, with a bar; the verbs then find it in the cache."""
+    from headstart.config import cache_home
+    from headstart.sources import local
+    from headstart.weights.catalogue import catalogue
+    from headstart.weights.hub import PREFIX
+
+    for source in map(str, sources):
+        if not Path(source).exists() and (source.startswith(PREFIX) or source in catalogue()):
+            watched(local(source, cache_home()), quiet)

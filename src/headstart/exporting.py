@@ -1,0 +1,85 @@
+"""Weights into a run directory, and out into the files that other tools open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from headstart.card import imported_card
+from headstart.classifier import Classifier, is_classifier, load_classifier, plain_bert
+from headstart.config import pick
+from headstart.errors import ConfigError
+from headstart.pretrained import Pretrained, save_run, weights_of
+from headstart.sources import Source, open_source
+from headstart.text.tokenise import Reading
+from headstart.training.run import RunDirectory
+from headstart.weights.elmo_hdf5 import write_elmo
+from headstart.weights.huggingface import write_huggingface
+from headstart.weights.onnx_model import write_encoder_onnx, write_model_onnx
+from headstart.weights.vector_files import write_glove, write_word2vec
+from headstart.weights.vectors import read_word_list
+
+
+def import_run(
+    source: Source, out: str | Path, *, words: Collection[str] | Path | None = None
+) -> Generator[Reading, None, Pretrained]:
+    """Open any source and keep it as the run directory `out`. words: of word vectors, keep these (or a file's) only."""
+    out = Path(out)
+    RunDirectory.check_free(out)
+    wanted = read_word_list(words) if isinstance(words, Path) else words
+    pretrained = yield from open_source(source, words=wanted)
+    parts = ["encoder", *sorted(pretrained.heads)]
+    record = {"imported": pretrained.name, "parts": parts, "headstart": version("headstart")}
+    numbers = sum(tensor.numel() for tensor in weights_of(pretrained).values())
+    card = imported_card(out.name, pretrained.kind, len(pretrained.tokenizer), numbers, record, pretrained.notices)
+    save_run(pretrained, out, record, card)
+    return pretrained
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way out: the kinds of encoder it is for, and what writes them; and classifiers, where it can hold those."""
+
+    kinds: tuple[str, ...]
+    write: Callable[[Pretrained, Path], None]
+    write_classifier: Callable[[Classifier, Path], None] | None = None
+
+
+def write_plain_classifier(classifier: Classifier, out: Path) -> None:
+    write_huggingface(plain_bert(classifier), out)
+
+
+def write_classifier_onnx(classifier: Classifier, out: Path) -> None:
+    write_model_onnx(classifier.kind, classifier.model, classifier.tokenizer, classifier.labels, out)
+
+
+FORMATS = {
+    "hf": Format(("bert",), write_huggingface, write_plain_classifier),
+    "elmo": Format(("elmo",), write_elmo),
+    "word2vec": Format(("static",), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.txt")),
+    "word2vec-binary": Format(
+        ("static",), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.bin", binary=True)
+    ),
+    "glove": Format(("static",), lambda pretrained, out: write_glove(pretrained, out / "glove.txt")),
+    "onnx": Format(("static", "elmo", "bert"), write_encoder_onnx, write_classifier_onnx),
+}
+
+
+def export(source: Source, to: str, out: str | Path) -> Generator[Reading, None, Path]:
+    """Write an encoder or a classifier into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
+    or `onnx` files. The folder must be empty or new."""
+    form, out = pick(FORMATS, to, "format"), Path(out)
+    RunDirectory.check_free(out)
+    if not isinstance(source, tuple) and is_classifier(Path(source)):
+        if form.write_classifier is None:
+            raise ConfigError(f"{source}: is a classifier, which can be exported as hf or onnx; got --to {to}.")
+        form.write_classifier(load_classifier(source), out)
+        return out
+    pretrained = yield from open_source(source)
+    if pretrained.kind not in form.kinds:
+        possible = ", ".join(name for name, other in FORMATS.items() if pretrained.kind in other.kinds)
+        raise ConfigError(f"{source}: holds {pretrained.kind}, which can be exported as {possible}; got --to {to}.")
+    form.write(pretrained, out)
+    return out

@@ -1,0 +1,51 @@
+"""What a BERT would put where a text says [MASK]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from headstart.batches.task import collate, text_row
+from headstart.encoders.bert import Bert
+from headstart.errors import ConfigError, DataError
+from headstart.heads.plain import head_logits
+from headstart.pretrained import Pretrained
+from headstart.text.wordpiece import WordPieceTokenizer
+
+MASK = "[MASK]"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    piece: str
+    probability: float
+
+
+def fill(pretrained: Pretrained, text: str, most: int = 5) -> list[list[Guess]]:
+    """For every [MASK] of the text, the most probable pieces."""
+    encoder, tokenizer, name = pretrained.encoder, pretrained.tokenizer, pretrained.name or "This encoder"
+    if not isinstance(encoder, Bert) or not isinstance(tokenizer, WordPieceTokenizer):
+        raise ConfigError(f"{name}: only a BERT fills in hidden pieces; this is a {pretrained.kind}.")
+    head = pretrained.heads.get("masked")
+    if head is None:
+        raise ConfigError(
+            f"{name}: came without the masked-LM head that fills in hidden pieces, so it cannot say what {MASK} stands "
+            f"for. Its vectors and fine-tuning are not concerned."
+        )
+    row = text_row(pretrained.kind, tokenizer, text)
+    places = torch.from_numpy(row.ids == tokenizer.mask)
+    if not places.any():
+        raise DataError(f"The text has no {MASK}: put it where a piece shall be filled in. Got '{text}'.")
+    pretrained.check_lengths([row])
+    encoder.eval()
+    batch = collate([row])
+    with torch.no_grad():
+        top = encoder.hidden_states(batch.ids, batch.mask)[-1]
+        chances = head_logits("masked", head, encoder, top[:, places])[0].softmax(dim=-1)
+    pieces = tokenizer.pieces
+    best = chances.topk(min(most, len(pieces)))
+    return [
+        [Guess(pieces[i], float(p)) for p, i in zip(values, ids, strict=True)]
+        for values, ids in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]

@@ -1,0 +1,117 @@
+"""ELMo's options.json: the shape of an encoder in the words of its makers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from headstart.encoders.elmo import ElmoConfig
+from headstart.errors import CheckpointError
+from headstart.text.characters import MAX_CHARACTERS
+
+
+class Part(BaseModel):
+    """One table of options.json. What it says beyond this does not matter to the encoder."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class LstmOptions(Part):
+    dim: int = Field(ge=1)
+    projection_dim: int = Field(ge=1)
+    n_layers: int = Field(ge=1)
+    use_skip_connections: bool
+    cell_clip: float | None = Field(default=None, gt=0)
+    proj_clip: float | None = Field(default=None, gt=0)
+
+
+class CharacterEmbedding(Part):
+    dim: int = Field(ge=1)
+
+
+class CharacterOptions(Part):
+    embedding: CharacterEmbedding
+    filters: list[list[int]]
+    n_highway: int | None = Field(default=None, ge=0)
+    n_characters: Literal[261, 262]
+    max_characters_per_token: int
+    activation: Literal["relu", "tanh"]
+
+
+class Options(Part):
+    lstm: LstmOptions
+    char_cnn: CharacterOptions
+    bidirectional: bool = True
+    dropout: float | None = Field(default=None, ge=0, lt=1)
+
+
+def read_options(path: Path) -> ElmoConfig:
+    try:
+        options = Options.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"{path}: the options of an ELMo cannot be read ({error.strerror}).") from error
+    except ValidationError as error:
+        raise CheckpointError(f"{path}: {what_is_wrong(error)}") from error
+    characters, lstm = options.char_cnn, options.lstm
+    if characters.max_characters_per_token != MAX_CHARACTERS:
+        raise CheckpointError(
+            f"{path}: 'char_cnn.max_characters_per_token' is {characters.max_characters_per_token}; Headstart spells a "
+            f"word in {MAX_CHARACTERS} characters, as the published models do, and cannot read this one."
+        )
+    settings: dict[str, Any] = {} if options.dropout is None else {"dropout": options.dropout}
+    try:
+        return ElmoConfig(
+            cell=lstm.dim,
+            projection=lstm.projection_dim,
+            layers=lstm.n_layers,
+            directions="both" if options.bidirectional else "forward",
+            filters=characters.filters,
+            char_width=characters.embedding.dim,
+            highway=characters.n_highway or 0,
+            activation=characters.activation,
+            cell_clip=lstm.cell_clip,
+            projection_clip=lstm.proj_clip,
+            residual=lstm.use_skip_connections,
+            **settings,
+        )
+    except ValidationError as error:  # every other field has been checked above
+        raise CheckpointError(
+            f"{path}: 'char_cnn.filters' must be [width, how many] pairs with widths of 1 to {MAX_CHARACTERS}; got "
+            f"{str(characters.filters)[:80]}."
+        ) from error
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The first thing, as a sentence."""
+    first = error.errors()[0]
+    key, message = ".".join(map(str, first["loc"])), first["msg"][:1].lower() + first["msg"][1:]
+    if first["type"] == "json_invalid":
+        return f"not a JSON file ({message.removeprefix('invalid JSON: ')})."
+    if first["type"] == "missing":
+        return f"the key '{key}' is missing; these are not the options of an ELMo, or not all of them."
+    return f"'{key or 'options'}': {message}; got {str(first['input'])[:80]!r}."
+
+
+def options_of(config: ElmoConfig) -> str:
+    """n_characters is 262, as the original readers want it of a model that is trained, though the file has 261."""
+    characters = CharacterOptions(
+        embedding=CharacterEmbedding(dim=config.char_width),
+        filters=config.filters,
+        n_highway=config.highway,
+        n_characters=262,
+        max_characters_per_token=MAX_CHARACTERS,
+        activation=config.activation,
+    )
+    lstm = LstmOptions(
+        dim=config.cell,
+        projection_dim=config.projection,
+        n_layers=config.layers,
+        use_skip_connections=config.residual,
+        cell_clip=config.cell_clip,
+        proj_clip=config.projection_clip,
+    )
+    both = config.directions == "both"
+    options = Options(lstm=lstm, char_cnn=characters, bidirectional=both, dropout=config.dropout)
+    return options.model_dump_json(indent=2) + "\n"

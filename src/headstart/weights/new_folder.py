@@ -1,0 +1,29 @@
+"""A folder of files for other tools: new or empty before, and then there as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headstart.errors import CheckpointError, DataError
+from headstart.text.building import OUT_ADVICE, building
+
+
+def check_free(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CheckpointError(f"{folder}: is already there and not an empty folder. {OUT_ADVICE}")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A place to write the files to; they appear in `folder` at the end, if nothing goes wrong."""
+    folder = folder.resolve()
+    check_free(folder)
+    try:
+        with building(folder, OUT_ADVICE) as unfinished:
+            yield unfinished
+    except (OSError, DataError) as error:
+        cause = error.__cause__ if isinstance(error, DataError) else error
+        reason = getattr(cause, "strerror", None) or cause
+        raise CheckpointError(f"{folder}: cannot be written ({reason}). {OUT_ADVICE}") from error

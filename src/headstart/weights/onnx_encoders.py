@@ -1,0 +1,226 @@
+"""The encoders and BERT's heads as ONNX graphs.
+
+Letters: B batch, T tokens, D width, U distinct words, C characters per word, H cells, P projection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from headstart.config import pick
+from headstart.encoders.bert import Bert, Block
+from headstart.encoders.character_network import BATCH_PADDING, WORD_PADDING, CharacterNetwork, Highway
+from headstart.encoders.elmo import CHARACTERS_PER_WORD, Elmo
+from headstart.encoders.lstm import LstmLayer
+from headstart.encoders.static import Static
+from headstart.heads.language_model import HiddenPieceHead
+from headstart.heads.plain import ON_SEQUENCE
+from headstart.weights.onnx_graph import LEAST, Graph, tensor_type
+
+ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh"}
+TOKENS = ("batch", "length")
+
+
+def add_encoder(graph: Graph, kind: str, encoder: nn.Module) -> list[str]:
+    """The encoder's inputs and what it computes; returns R_0 .. R_L, each (B, T, D)."""
+    return pick(ENCODERS, kind, "encoder")(graph, encoder)
+
+
+def add_static(graph: Graph, encoder: Static) -> list[str]:
+    ids, mask = (graph.input(name, TOKENS) for name in ("input_ids", "attention_mask"))
+    found = graph.op("Gather", graph.weight("vectors", encoder.vectors), ids)
+    return [graph.keep(found, graph.is_real(mask))]
+
+
+def add_bert(graph: Graph, encoder: Bert) -> list[str]:
+    ids, mask, segments = (graph.input(name, TOKENS) for name in ("input_ids", "attention_mask", "token_type_ids"))
+    words = graph.op("Gather", graph.weight("words", encoder.words.weight), ids)
+    table = graph.weight("positions", encoder.positions.weight)
+    ones = graph.op("Expand", graph.integers(1), graph.op("Shape", ids))
+    places = graph.op("CumSum", ones, graph.scalar(1), exclusive=1)
+    x = graph.op("Add", words, graph.op("Gather", table, places))
+    x = graph.op("Add", x, graph.op("Gather", graph.weight("segments", encoder.segments.weight), segments))
+    x = graph.layer_norm(x, "norm", encoder.norm)
+    hidden = hidden_places(graph, mask)
+    states = [x]
+    blocks: Iterable[Any] = encoder.blocks
+    for number, block in enumerate(blocks):
+        x = add_block(graph, f"blocks.{number}", block, x, hidden)
+        states.append(x)
+    return states
+
+
+def hidden_places(graph: Graph, mask: str) -> str:
+    """What is added to the attention's scores: 0 at real pieces, the least number at padding; (B, 1, 1, T)."""
+    real = graph.op("Cast", graph.op("Unsqueeze", mask, graph.integers(1, 2)), to=tensor_type(np.float32))
+    return graph.op("Mul", graph.op("Sub", graph.number(1.0), real), graph.number(LEAST))
+
+
+def add_block(graph: Graph, name: str, block: Block, x: str, hidden: str) -> str:
+    """As the block itself, but queries, keys and values apart: slicing a joint product would copy it once more."""
+    D = block.attention_out.in_features
+    width = D // block.heads
+    parts = zip(block.query_key_value.weight.chunk(3), block.query_key_value.bias.chunk(3), strict=True)
+    split = []
+    for part, order, (weight, bias) in zip("qkv", ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]), parts, strict=True):
+        of_heads = graph.op(
+            "Reshape", graph.affine(x, f"{name}.{part}", weight.T, bias), graph.integers(0, 0, block.heads, width)
+        )
+        split.append(graph.op("Transpose", of_heads, perm=order))
+    q, k, v = split
+    scores = graph.op("Div", graph.op("MatMul", q, k), graph.number(math.sqrt(width)))
+    weights = graph.op("Softmax", graph.op("Add", scores, hidden), axis=-1)
+    attended = graph.op("Transpose", graph.op("MatMul", weights, v), perm=[0, 2, 1, 3])
+    joined = graph.op("Reshape", attended, graph.integers(0, 0, D))
+    y = graph.linear(joined, f"{name}.attention_out", block.attention_out)
+    x = graph.layer_norm(graph.op("Add", x, y), f"{name}.attention_norm", block.attention_norm)
+    y = graph.linear(gelu(graph, graph.linear(x, f"{name}.inner", block.inner)), f"{name}.outer", block.outer)
+    return graph.layer_norm(graph.op("Add", x, y), f"{name}.norm", block.norm)
+
+
+def gelu(graph: Graph, x: str) -> str:
+    """x (1 + erf(x / sqrt 2)) / 2."""
+    erf = graph.op("Erf", graph.op("Div", x, graph.number(math.sqrt(2))))
+    return graph.op("Mul", graph.op("Mul", x, graph.op("Add", erf, graph.number(1.0))), graph.number(0.5))
+
+
+def pooled(graph: Graph, encoder: Bert, top: str) -> str:
+    """The sequence's vector, from its first piece. top: (B, T, D) -> (B, D)."""
+    first = graph.op("Gather", top, graph.scalar(0), axis=1)
+    return graph.op("Tanh", graph.linear(first, "pooler", encoder.pooler))
+
+
+def add_bert_outputs(graph: Graph, encoder: Bert, heads: Mapping[str, nn.Module], top: str) -> None:
+    """pooled, and the logits of each head."""
+    sequence = pooled(graph, encoder, top)
+    graph.output("pooled", sequence, ("batch", encoder.config.width))
+    for name, head in heads.items():
+        if isinstance(head, HiddenPieceHead):
+            graph.output(f"{name}_logits", masked_logits(graph, encoder, name, head, top), (*TOKENS, len(head.bias)))
+        elif isinstance(head, nn.Linear):
+            logits = graph.linear(sequence if name in ON_SEQUENCE else top, f"heads.{name}", head)
+            graph.output(f"{name}_logits", logits, (*TOKENS[: 1 if name in ON_SEQUENCE else 2], head.out_features))
+
+
+def masked_logits(graph: Graph, encoder: Bert, name: str, head: HiddenPieceHead, top: str) -> str:
+    x = gelu(graph, graph.linear(top, f"heads.{name}.dense", head.dense))
+    x = graph.layer_norm(x, f"heads.{name}.norm", head.norm)
+    if head.decoder is None:
+        # Turned when the model is loaded, so that the file holds the embeddings once.
+        matrix = graph.op("Transpose", graph.weight("words", encoder.words.weight), perm=[1, 0])
+    else:
+        matrix = graph.weight(f"heads.{name}.decoder", head.decoder.T)
+    return graph.op("Add", graph.op("MatMul", x, matrix), graph.weight(f"heads.{name}.bias", head.bias))
+
+
+def add_elmo(graph: Graph, encoder: Elmo) -> list[str]:
+    characters = graph.input("characters", (*TOKENS, CHARACTERS_PER_WORD))
+    mask = graph.input("mask", TOKENS)
+    real = graph.is_real(mask)
+    lengths = graph.op("ReduceSum", mask, graph.integers(1), keepdims=0)
+    vectors, which = distinct_words(graph, encoder.characters, characters, mask)
+    words = graph.keep(graph.op("Gather", vectors, which), real)
+    states = [graph.op("Concat", *[words] * encoder.directions, axis=2)]
+
+    def reversed_in_time(x: str) -> str:
+        return graph.op("ReverseSequence", x, lengths, batch_axis=1, time_axis=0)
+
+    # The LSTM reads (T, B, D). Its backward half keeps every text reversed from the first layer to the last.
+    x = graph.op("Gather", vectors, graph.op("Transpose", which, perm=[1, 0]))
+    read = [x, reversed_in_time(x)][: encoder.directions]
+    layers: Iterable[Any] = encoder.layers
+    for depth, layer in enumerate(layers):
+        given = [add_lstm(graph, f"layers.{depth}", layer, way, x, mask) for way, x in enumerate(read)]
+        if depth and encoder.config.residual:
+            given = [graph.op("Add", x, y) for x, y in zip(read, given, strict=True)]
+        read = given
+        in_order = graph.op("Concat", read[0], *(reversed_in_time(x) for x in read[1:]), axis=2)
+        states.append(graph.keep(graph.op("Transpose", in_order, perm=[1, 0, 2]), real))
+    return states
+
+
+def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> tuple[str, str]:
+    """Each distinct word's vector, (U, P), and which of them stands where, (B, T). Padding is one more word."""
+    rows = graph.op("Reshape", characters, graph.integers(-1, CHARACTERS_PER_WORD))
+    distinct, _, places = graph.ops("Unique", rows, results=3, axis=0, sorted=0)
+    which = graph.op("Reshape", places, graph.op("Shape", mask))
+    greatest = greatest_over_words(graph, network, trim(graph, distinct, network.widest))
+    x = graph.op(ACTIVATIONS[network.activation], greatest)
+    highways: Iterable[Any] = network.highways
+    for number, highway in enumerate(highways):
+        x = add_highway(graph, f"highways.{number}", highway, x)
+    return graph.linear(x, "projection", network.projection), which
+
+
+def trim(graph: Graph, characters: str, widest: int) -> str:
+    """Cut what cannot change the greatest value, as the encoder does; (U, C) -> (U, C')."""
+    paddings = (graph.op("Equal", characters, graph.scalar(padding)) for padding in (WORD_PADDING, BATCH_PADDING))
+    real = graph.op("Cast", graph.op("Not", graph.op("Or", *paddings)), to=tensor_type(np.int64))
+    places = graph.op("Mul", real, graph.integers(*range(1, CHARACTERS_PER_WORD + 1)))
+    longest = graph.op("ReduceMax", places, axes=[0, 1], keepdims=0)
+    end = graph.op("Unsqueeze", graph.op("Add", longest, graph.scalar(widest)), graph.integers(0))
+    return graph.slice(characters, 1, 0, end)
+
+
+def greatest_over_words(graph: Graph, network: CharacterNetwork, characters: str) -> str:
+    """Every filter's greatest value over a word, with its bias; (U, C) -> (U, filters)."""
+    embedded = graph.op("Gather", graph.weight("character_vectors", network.characters), characters)
+    turned = graph.op("Transpose", embedded, perm=[0, 2, 1])
+    found = []
+    for number, filters in enumerate(network.filters):
+        kernel = graph.weight(f"filters.{number}", filters.permute(2, 1, 0))
+        found.append(graph.op("ReduceMax", graph.op("Conv", turned, kernel), axes=[2], keepdims=0))
+    return graph.op("Add", graph.op("Concat", *found, axis=1), graph.weight("filter_bias", network.filter_bias))
+
+
+def add_highway(graph: Graph, name: str, highway: Highway, x: str) -> str:
+    both = graph.linear(x, name, highway.transform_and_gate)
+    transform, gate = graph.ops("Split", both, results=2, axis=1)
+    moved = graph.op("Sub", graph.op("Relu", transform), x)
+    return graph.op("Add", x, graph.op("Mul", graph.op("Sigmoid", gate), moved))
+
+
+def add_lstm(graph: Graph, name: str, layer: LstmLayer, way: int, x: str, mask: str) -> str:
+    """One direction of one layer; (T, B, D) -> (T, B, P). The products with x are made for all steps at once."""
+    name = f"{name}.{way}"
+    H, P = layer.projection_weight.shape[1:]
+    gates = graph.affine(x, f"{name}.input", layer.input_weight[way], layer.bias[way])
+    zeros = [
+        graph.op("Expand", graph.number(0.0), graph.op("Concat", graph.size(mask, 0), graph.integers(n), axis=0))
+        for n in (P, H)
+    ]
+    step = lstm_step(graph, name, layer, way)
+    _, _, states = graph.ops("Scan", *zeros, gates, results=3, body=step.proto(name), num_scan_inputs=1)
+    return states
+
+
+def lstm_step(graph: Graph, name: str, layer: LstmLayer, way: int) -> Graph:
+    """(h, c, the gates' products with x) -> (h, c, h), as in `headstart.encoders.lstm`."""
+    H, P = layer.projection_weight.shape[1:]
+    body = Graph(graph)
+    h, c, from_x = (
+        body.input(f"{name}.{key}", ("batch", n), np.float32) for key, n in (("h", P), ("c", H), ("x", 4 * H))
+    )
+    recurrent = body.weight(f"{name}.recurrent", layer.recurrent_weight[way])
+    gates = body.op("Add", from_x, body.op("MatMul", h, recurrent))
+    sigmoids, candidate = body.ops("Split", gates, body.integers(3 * H, H), results=2, axis=1)
+    i, f, o = body.ops("Split", body.op("Sigmoid", sigmoids), body.integers(H, H, H), results=3, axis=1)
+    c = body.op("Add", body.op("Mul", f, c), body.op("Mul", i, body.op("Tanh", candidate)))
+    c = clip(body, c, layer.cell_clip)
+    projection = body.weight(f"{name}.projection", layer.projection_weight[way])
+    h = clip(body, body.op("MatMul", body.op("Mul", o, body.op("Tanh", c)), projection), layer.projection_clip)
+    for key, value, n in (("next_h", h, P), ("next_c", c, H), ("state", h, P)):
+        body.output(f"{name}.{key}", value, ("batch", n))
+    return body
+
+
+def clip(graph: Graph, x: str, bound: float | None) -> str:
+    return x if bound is None else graph.op("Clip", x, graph.number(-bound), graph.number(bound))
+
+
+ENCODERS: dict[str, Callable[[Graph, Any], list[str]]] = {"static": add_static, "elmo": add_elmo, "bert": add_bert}

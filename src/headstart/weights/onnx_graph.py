@@ -1,0 +1,166 @@
+"""A small builder of ONNX graphs: every operation takes the names of values and gives the name of its result."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from headstart.errors import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, ValueInfoProto
+
+OPSET = 17
+IR_VERSION = 8
+"""The oldest format that holds this opset, so that older runtimes read it too."""
+MOST_BYTES = 2**31 - 2**24
+"""Of weights in one file: what protobuf can hold, less room for the nodes."""
+LEAST = float(np.finfo(np.float32).min)
+"""Stands for -inf where a row may have nothing else: the softmax of -inf alone is not a number."""
+
+Shape = Sequence[str | int]
+
+
+def check_onnx() -> None:
+    """The package is an extra, so what needs it says so before any work is done."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ConfigError("Writing ONNX needs the package onnx: pip install 'headstart[onnx]'") from error
+
+
+class Graph:
+    """Nodes in the order they run, the weights they use, inputs and outputs. Value names are unique in a whole model.
+
+    Shapes are lists of numbers and names; a name stands for any size, the same one wherever it is used. A graph with an
+    outer one is the body of one of its operations, and keeps its weights there.
+    """
+
+    def __init__(self, outer: Graph | None = None) -> None:
+        self.numbers: Iterator[int] = itertools.count() if outer is None else outer.numbers
+        self.nodes: list[Any] = []
+        self.weights: dict[str, NDArray[Any]] = {} if outer is None else outer.weights
+        self.inputs: list[ValueInfoProto] = []
+        self.outputs: list[ValueInfoProto] = []
+
+    def input(self, name: str, shape: Shape, kind: type[np.generic] = np.int64) -> str:
+        self.inputs.append(described(name, shape, kind))
+        return name
+
+    def output(self, name: str, value: str, shape: Shape, kind: type[np.generic] = np.float32) -> None:
+        """Give a value this name and let it out."""
+        from onnx import helper
+
+        self.nodes.append(helper.make_node("Identity", [value], [name]))
+        self.outputs.append(described(name, shape, kind))
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """One operation with one result. An empty name leaves an optional input out."""
+        return self.ops(kind, *inputs, results=1, **attributes)[0]
+
+    def ops(self, kind: str, *inputs: str, results: int, **attributes: Any) -> list[str]:
+        from onnx import helper
+
+        names = [f"{kind}_{next(self.numbers)}" for _ in range(results)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names
+
+    def weight(self, name: str, values: Tensor) -> str:
+        """A tensor of the model, kept once however often it is named."""
+        if name not in self.weights:
+            self.weights[name] = np.ascontiguousarray(values.detach().to("cpu", torch.float32).numpy())
+        return name
+
+    def number(self, value: float) -> str:
+        return self._constant(f"number_{value!r}", np.array(value, np.float32))
+
+    def integers(self, *values: int) -> str:
+        return self._constant("integers_" + "_".join(map(str, values)), np.array(values, np.int64))
+
+    def scalar(self, value: int) -> str:
+        return self._constant(f"scalar_{value}", np.array(value, np.int64))
+
+    def _constant(self, name: str, values: NDArray[Any]) -> str:
+        self.weights.setdefault(name, values)
+        return name
+
+    def linear(self, x: str, name: str, layer: nn.Linear) -> str:
+        """x W^T + b."""
+        return self.affine(x, name, layer.weight.T, layer.bias)
+
+    def affine(self, x: str, name: str, matrix: Tensor, bias: Tensor) -> str:
+        """x M + b."""
+        product = self.op("MatMul", x, self.weight(f"{name}.matrix", matrix))
+        return self.op("Add", product, self.weight(f"{name}.bias", bias))
+
+    def layer_norm(self, x: str, name: str, norm: nn.LayerNorm) -> str:
+        scale, bias = self.weight(f"{name}.weight", norm.weight), self.weight(f"{name}.bias", norm.bias)
+        return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=norm.eps)
+
+    def size(self, x: str, axis: int) -> str:
+        """How long a value is along one axis, (1,)."""
+        return self.op("Shape", x, start=axis, end=axis + 1)
+
+    def slice(self, x: str, axis: int, start: int, end: str | int) -> str:
+        ends = self.integers(end) if isinstance(end, int) else end
+        return self.op("Slice", x, self.integers(start), ends, self.integers(axis))
+
+    def stack(self, values: Sequence[str], axis: int = 0) -> str:
+        """Values of one shape along a new axis."""
+        return self.op("Concat", *(self.op("Unsqueeze", value, self.integers(axis)) for value in values), axis=axis)
+
+    def is_real(self, mask: str) -> str:
+        """A mask of numbers as True and False."""
+        return self.op("Cast", mask, to=tensor_type(np.bool_))
+
+    def keep(self, x: str, where: str, otherwise: float = 0.0) -> str:
+        """x where it is True; where: the shape of x without its last axis."""
+        return self.op("Where", self.op("Unsqueeze", where, self.integers(-1)), x, self.number(otherwise))
+
+    def proto(self, name: str) -> GraphProto:
+        """The graph without its weights."""
+        from onnx import helper
+
+        return helper.make_graph(self.nodes, name, self.inputs, self.outputs)
+
+    def check_size(self) -> None:
+        size = sum(values.nbytes for values in self.weights.values())
+        if size > MOST_BYTES:
+            raise CheckpointError(
+                f"This model has {size / 2**30:.1f} GB of weights, and one ONNX file holds no more than "
+                f"{MOST_BYTES / 2**30:.1f} GB. Use a smaller model."
+            )
+
+    def model(self, name: str, record: Mapping[str, str]) -> ModelProto:
+        """The whole as a file holds it. record: what its metadata says."""
+        from onnx import helper, numpy_helper
+
+        model = helper.make_model(
+            self.proto(name),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="headstart",
+        )
+        # One by one and last: `make_graph` and `make_model` would each copy them all.
+        for key, values in self.weights.items():
+            model.graph.initializer.append(numpy_helper.from_array(values, key))
+        helper.set_model_props(model, dict(record))
+        return model
+
+
+def described(name: str, shape: Shape, kind: type[np.generic]) -> ValueInfoProto:
+    from onnx import helper
+
+    return helper.make_tensor_value_info(name, tensor_type(kind), list(shape))
+
+
+def tensor_type(kind: type[np.generic]) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(kind)))

@@ -1,0 +1,212 @@
+"""A pretrained encoder, or a whole classifier with its mix and task network, as an ONNX model in a folder.
+
+Letters: K layers, B batch, T tokens, W words, D width, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headstart.encoders.bert import Bert
+from headstart.errors import ConfigError
+from headstart.heads.classify import TaskNetwork
+from headstart.mix import CONCATENATED, Attention, Mix, Scalar
+from headstart.model import Model
+from headstart.pretrained import Pretrained, room_of
+from headstart.text.tokenizer import Tokenizer
+from headstart.weights.new_folder import check_free
+from headstart.weights.onnx_encoders import TOKENS, add_bert_outputs, add_encoder, pooled
+from headstart.weights.onnx_folder import Accompaniment, encoder_example, model_example, write_folder
+from headstart.weights.onnx_graph import LEAST, Graph, check_onnx, tensor_type
+
+NORM_EPS = 1e-5  # torch's, which the mix uses
+# Where torch's gates go: it has input, forget, candidate, output and ONNX input, output, forget, candidate; of a GRU,
+# reset, update, candidate and ONNX update, reset, candidate.
+GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
+
+
+def write_encoder_onnx(pretrained: Pretrained, folder: Path) -> None:
+    """The encoder and, of a BERT, its heads, as model.onnx beside the tokenizer's files and a README.md."""
+    check_onnx()
+    check_free(folder)
+    kind, encoder = pretrained.kind, pretrained.encoder
+    graph = Graph()
+    states = add_encoder(graph, kind, encoder)
+    K, D = shape_of(encoder)
+    graph.output("layers", graph.stack(states), (K, *TOKENS, D))
+    if isinstance(encoder, Bert):
+        add_bert_outputs(graph, encoder, pretrained.heads, states[-1])
+    example, room = encoder_example(kind), room_of(encoder)
+    write_folder(graph, Accompaniment(kind, pretrained.labels, pretrained.tokenizer, example, room), folder)
+
+
+def write_model_onnx(kind: str, model: Model, tokenizer: Tokenizer, labels: Sequence[str], folder: Path) -> None:
+    """A whole classifier as model.onnx beside the tokenizer's files and a README.md."""
+    check_onnx()
+    check_free(folder)
+    if model.encoder is None:
+        raise ConfigError("This model has no encoder, so it cannot read texts; only a whole model becomes ONNX.")
+    C = model.head.output.out_features
+    if len(labels) != C:
+        raise ConfigError(f"This model tells {C} classes apart, but {len(labels)} labels were given for them.")
+    graph = Graph()
+    states = add_encoder(graph, kind, model.encoder)
+    logits = add_task_network(graph, model, states)
+    graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
+    graph.output("logits", logits, ("batch", C))
+    example = model_example(kind, with_first=model.head.config.pool == "first")
+    write_folder(graph, Accompaniment(kind, labels, tokenizer, example, room_of(model.encoder)), folder)
+
+
+def shape_of(encoder: Any) -> tuple[int, int]:
+    shape: tuple[int, int] = encoder.shape
+    return shape
+
+
+def add_task_network(graph: Graph, model: Model, states: Sequence[str]) -> str:
+    """What `Model.read` does, at the words. states: R_0 .. R_L, each (B, T, D) -> logits (B, C)."""
+    starts = graph.input("word_starts", ("batch", "words"))
+    real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
+    places = graph.op("Unsqueeze", graph.op("Max", starts, graph.scalar(0)), graph.integers(-1))
+    layers = [graph.op("GatherND", state, places, batch_dims=1) for state in states]
+    if model.standardises:
+        layers = [standardised(graph, model, k, layer) for k, layer in enumerate(layers)]
+    mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in model.placed_mixes()}
+    words = add_recurrent(graph, model.head, mixed.get("input", layers[0]), real)
+    if "output" in mixed:
+        words = graph.op("Concat", mixed["output"], words, axis=2)
+    words = graph.keep(words, real)
+    if model.reads_pooled and isinstance(model.encoder, Bert):
+        text = pooled(graph, model.encoder, words)
+    else:
+        text = POOLS[model.head.config.pool](graph, model.head, words, real)
+    return graph.linear(text, "output", model.head.output)
+
+
+def standardised(graph: Graph, model: Model, k: int, layer: str) -> str:
+    moved = graph.op("Sub", layer, graph.weight(f"shift.{k}", model.shift[k, 0, 0]))
+    return graph.op("Mul", moved, graph.weight(f"scale.{k}", model.scale[k, 0, 0]))
+
+
+def add_mix(graph: Graph, name: str, mix: Mix, layers: Sequence[str]) -> str:
+    """K layers, each (B, W, D) -> (B, W, out_width)."""
+    kind = mix.config.kind
+    layers = {"last": layers[-1:], "concat": layers[-CONCATENATED:]}.get(kind, layers)
+    if mix.config.norm:
+        D = mix.out_width // len(layers) if kind == "concat" else mix.out_width
+        ones = graph.weight("ones", torch.ones(D))
+        layers = [graph.op("LayerNormalization", layer, ones, axis=-1, epsilon=NORM_EPS) for layer in layers]
+    if kind in ("last", "concat"):
+        return graph.op("Concat", *layers, axis=2)
+    if isinstance(mix, Attention):
+        weights = word_weights(graph, name, mix, layers)
+    else:
+        weights = [graph.number(weight) for weight in layer_weights(mix, len(layers))]
+    return graph.op("Sum", *(graph.op("Mul", x, weight) for x, weight in zip(layers, weights, strict=True)))
+
+
+def layer_weights(mix: Mix, layers: int) -> list[float]:
+    """What each layer counts, for every word alike."""
+    if isinstance(mix, Scalar):
+        weights: list[float] = (mix.gamma * mix.s).tolist()
+        return weights
+    return [1 / layers] * layers
+
+
+def word_weights(graph: Graph, name: str, mix: Attention, layers: Sequence[str]) -> list[str]:
+    """Per layer, the weight of each word, (B, W, 1)."""
+    W, v = graph.weight(f"{name}.W", mix.W), graph.weight(f"{name}.v", mix.v[:, None])
+    scores = [graph.op("MatMul", graph.op("Tanh", graph.op("MatMul", layer, W)), v) for layer in layers]
+    shares = graph.op("Softmax", graph.op("Concat", *scores, axis=2), axis=2)
+    return graph.ops("Split", shares, results=len(layers), axis=2) if len(layers) > 1 else [shares]
+
+
+def add_recurrent(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+    """(B, W, D) -> (B, W, states), forward beside backward."""
+    if head.recurrent is None:
+        return x
+    lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int32)), graph.integers(1), keepdims=0)
+    lengths = graph.op("Max", lengths, graph.op("Cast", graph.scalar(1), to=tensor_type(np.int32)))
+    x = graph.op("Transpose", x, perm=[1, 0, 2])
+    config = head.config
+    ways = {"both": "bidirectional", "forward": "forward"}[config.directions]
+    special = {"linear_before_reset": 1} if config.cell == "gru" else {}
+    for depth in range(config.layers):
+        weights = recurrent_weights(graph, head.recurrent, config.cell, depth)
+        y, _ = graph.ops(
+            config.cell.upper(),
+            x,
+            *weights,
+            lengths,
+            results=2,
+            hidden_size=config.width,
+            direction=ways,
+            **special,
+        )
+        x = graph.op("Reshape", graph.op("Transpose", y, perm=[0, 2, 1, 3]), graph.integers(0, 0, -1))
+    return graph.op("Transpose", x, perm=[1, 0, 2])
+
+
+def recurrent_weights(graph: Graph, recurrent: nn.RNNBase, cell: str, depth: int) -> list[str]:
+    """W, R and B of one layer, directions stacked, gates in ONNX's order."""
+
+    def stacked(kind: str) -> Tensor:
+        ways = [f"{kind}_l{depth}", f"{kind}_l{depth}_reverse"][: 2 if recurrent.bidirectional else 1]
+        return torch.stack([reordered(getattr(recurrent, way), GATES[cell]) for way in ways])
+
+    biases = torch.cat([stacked("bias_ih"), stacked("bias_hh")], dim=1)
+    parts = {"W": stacked("weight_ih"), "R": stacked("weight_hh"), "B": biases}
+    return [graph.weight(f"recurrent.{depth}.{name}", values) for name, values in parts.items()]
+
+
+def reordered(values: Tensor, order: Sequence[int]) -> Tensor:
+    parts = values.chunk(len(order))
+    return torch.cat([parts[gate] for gate in order])
+
+
+def last_state(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+    lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int64)), graph.integers(1))
+    last = graph.op("Max", graph.op("Sub", lengths, graph.scalar(1)), graph.scalar(0))
+    end = graph.op("GatherND", x, last, batch_dims=1)
+    split, width = int(head.pool.split), head.output.in_features
+    forward = graph.slice(end, 1, 0, split)
+    backward = graph.slice(first_word(graph, head, x, real), 1, split, width)
+    return graph.op("Concat", forward, backward, axis=1)
+
+
+def mean_of_words(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+    counts = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.float32)), graph.integers(1))
+    total = graph.op("ReduceSum", x, graph.integers(1), keepdims=0)
+    return graph.op("Div", total, graph.op("Max", counts, graph.number(1.0)))
+
+
+def greatest_of_words(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+    greatest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
+    any_word = graph.op("ReduceMax", graph.op("Cast", real, to=tensor_type(np.int32)), axes=[1], keepdims=0)
+    return graph.keep(greatest, graph.is_real(any_word))
+
+
+def attention_over_words(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+    query: Any = head.pool.query
+    scores = graph.op("MatMul", x, graph.weight("pool.query", query[:, None]))
+    shares = graph.op("Softmax", graph.keep(scores, real, LEAST), axis=1)
+    return graph.op("ReduceSum", graph.op("Mul", shares, x), graph.integers(1), keepdims=0)
+
+
+def first_word(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+    return graph.op("Gather", x, graph.scalar(0), axis=1)
+
+
+POOLS: dict[str, Callable[[Graph, TaskNetwork, str, str], str]] = {
+    "last": last_state,
+    "mean": mean_of_words,
+    "max": greatest_of_words,
+    "attention": attention_over_words,
+    "first": first_word,
+}

@@ -1,0 +1,80 @@
+"""Downloads are processes of their own: watched by the bytes they leave on the disk, and ended with whoever watches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from headstart.text.tokenise import Reading
+
+SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_TO_END = 5.0
+
+
+class UnavailableError(Exception):
+    """One source did not give what it should, and why, in words; another may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process that ran to its end."""
+
+    code: int
+    out: str
+    errors: str
+
+
+def watched(
+    command: Sequence[str], folder: Path, total: Callable[[], int], environment: Mapping[str, str]
+) -> Generator[Reading, None, Ended]:
+    """Run a command that downloads into `folder`. If the generator is closed, the process ends too."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env={**os.environ, **environment}
+        )
+        try:
+            while process.poll() is None:
+                in_all = total()
+                yield Reading("downloading", min(bytes_under(folder), in_all), in_all)
+                wait_for(process, SECONDS_BETWEEN_LOOKS)
+        finally:
+            end(process)
+        return Ended(process.returncode, *(text_of(file) for file in (out, errors)))
+
+
+def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        if not wait_for(process, SECONDS_TO_END):
+            process.kill()
+            process.wait()
+
+
+def text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
+
+
+def bytes_under(folder: Path) -> int:
+    """Bytes of all files in a folder that another process is writing."""
+    found = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found += os.lstat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:  # moved since it was listed
+                continue
+    return found

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headstart.cli.main import app
+from headstart.errors import ConfigError
+from headstart.weights.catalogue import Entry, catalogue
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An entry that is here: its file was put in place by hand."""
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
+    entry = Entry("tiny", "texts", "a test", "none", 5, (), {"tiny.csv": ""}, {"tiny.csv": "https://example.org"})
+    monkeypatch.setitem(catalogue(), "tiny", entry)
+    folder = tmp_path / "texts" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "tiny.csv").write_text("text,label\n")
+    return folder
+
+
+def test_the_list_fits_and_says_what_is_here(tiny: Path) -> None:
+    shown = RUNNER.invoke(app, ["get", "--list"]).stdout
+    assert max(len(line) for line in shown.splitlines()) <= 100
+    first_words = {line.split()[0]: line.split()[-1] for line in shown.splitlines() if not line.startswith(" ")}
+    assert first_words["tiny"] == "here"
+    assert first_words["bert-tiny"] == "Hub"
+    assert catalogue().keys() <= first_words.keys()
+
+
+def test_a_name_gives_its_folder_and_how_to_use_it(tiny: Path) -> None:
+    folder, use = RUNNER.invoke(app, ["get", "tiny", "--quiet"]).stdout.splitlines()
+    assert folder == str(tiny)
+    assert "--train tiny " in use
+    assert str(tiny / "tiny.csv") in use
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [(["minilmm"], "Did you mean 'minilm'"), ([], "--list"), (["a", "--list"], "--list")]
+)
+def test_wrong_requests_are_one_sentence(words: list[str], told: str) -> None:
+    done = RUNNER.invoke(app, ["get", *words])
+    assert isinstance(done.exception, ConfigError)
+    assert told in str(done.exception)

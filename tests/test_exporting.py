@@ -1,0 +1,115 @@
+"""Out into other tools' files: the same outputs there, and nothing half-written here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import headstart
+from headstart.errors import CheckpointError, ConfigError, HeadstartError
+from headstart.sources import result_of
+from headstart.weights import huggingface
+
+transformers = pytest.importorskip("transformers")
+TEXTS = ["the cat likes the film , superb .", "nobody watches a new story , dull .", "moving"]
+FIT = {"fitting": {"min_steps": 4, "epochs": 1.0}}
+
+
+def classifier_run(pretrained: Path, labelled: tuple[Path, Path], out: Path, **network: str) -> Path:
+    train, dev = labelled
+    list(
+        headstart.transfer(
+            source=pretrained, how="finetune", train=train, dev=dev, out=out, seeds=1, settings={**FIT, **network}
+        )
+    )
+    return out
+
+
+@pytest.fixture(scope="module")
+def plain(
+    pretrained_runs: dict[str, Path], labelled: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    out = tmp_path_factory.mktemp("plain") / "run"
+    return classifier_run(pretrained_runs["bert"], labelled, out, network={"cell": "none", "pool": "first"})  # type: ignore[arg-type]
+
+
+def test_a_plain_classifier_gives_transformers_the_same_probabilities(plain: Path, tmp_path: Path) -> None:
+    folder = result_of(headstart.export(plain, "hf", tmp_path / "hf"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        theirs = model(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits.softmax(-1).numpy()
+    ours = headstart.load_classifier(plain)
+    assert [model.config.id2label[i] for i in range(2)] == ours.labels
+    assert np.allclose(ours.predict_proba(TEXTS), theirs, atol=1e-5)
+
+
+def test_their_classifier_predicts_here(plain: Path, tmp_path: Path) -> None:
+    folder = result_of(headstart.export(plain, "hf", tmp_path / "hf"))
+    back = headstart.load_classifier(folder)
+    assert np.array_equal(back.predict_proba(TEXTS), headstart.load_classifier(plain).predict_proba(TEXTS))
+
+
+def test_a_head_of_our_own_kind_goes_out_as_onnx_only(
+    pretrained_runs: dict[str, Path], labelled: tuple[Path, Path], tmp_path: Path
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run = classifier_run(pretrained_runs["bert"], labelled, tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"not the plain one.*--to onnx.*--pool first"):
+        result_of(headstart.export(run, "hf", tmp_path / "hf"))
+    assert not (tmp_path / "hf").exists()
+    folder = result_of(headstart.export(run, "onnx", tmp_path / "onnx"))
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    classifier = headstart.load_classifier(run)
+    row = classifier.row(TEXTS[0])
+    feed = {"input_ids": row.ids[None], "word_starts": row.word_starts[None]}
+    feed |= {"attention_mask": np.ones_like(feed["input_ids"]), "token_type_ids": np.zeros_like(feed["input_ids"])}
+    (found,) = session.run(
+        ["probabilities"], {name.name: feed[name.name].astype(np.int64) for name in session.get_inputs()}
+    )
+    assert np.allclose(found, classifier.predict_proba(TEXTS[:1]), atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "to"), [("bert", "elmo"), ("elmo", "hf"), ("static", "hf"), ("bert", "glove")])
+def test_a_format_for_another_kind_is_refused(
+    kind: str, to: str, pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=f"holds {kind}, which can be exported as .*onnx; got --to {to}"):
+        result_of(headstart.export(pretrained_runs[kind], to, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_format_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"No format called 'onx'\. Did you mean 'onnx'"):
+        result_of(headstart.export("minilm", "onx", tmp_path / "out"))
+
+
+@pytest.mark.parametrize("to", ["hf", "onnx"])
+def test_what_is_there_is_not_written_over(to: str, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    with pytest.raises(CheckpointError, match="is not empty"):
+        result_of(headstart.export(pretrained_runs["bert"], to, tmp_path / "out"))
+    with pytest.raises(CheckpointError, match="is not empty"):
+        result_of(headstart.import_run(pretrained_runs["bert"], tmp_path / "out"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
+
+
+def test_a_full_disk_leaves_nothing_behind(
+    pretrained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise CheckpointError("weights: cannot be written (No space left on device).")
+
+    monkeypatch.setattr("headstart.training.run.write_tensors", full)
+    monkeypatch.setattr(huggingface, "write_tensors", full)
+    for work in (
+        headstart.import_run(pretrained_runs["bert"], tmp_path / "run"),
+        headstart.export(pretrained_runs["bert"], "hf", tmp_path / "hf"),
+    ):
+        with pytest.raises(HeadstartError, match="No space left"):
+            result_of(work)
+    assert list(tmp_path.iterdir()) == []
