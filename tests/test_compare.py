@@ -17,7 +17,9 @@ from headstart.cli.compare import compare as compare_command
 from headstart.compare import compare
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
 from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.exporting import export
 from headstart.pretrain import pretrain
+from headstart.sources import result_of
 from headstart.training.events import Finished, Notice
 from headstart.training.loop import Step
 
@@ -220,6 +222,35 @@ def test_what_is_wrong_is_told_before_anything_is_made(
     with pytest.raises(error, match=says):
         list(compare(**{**arguments(examples, text=corpus, out=tmp_path / "out"), **options}))
     assert not (tmp_path / "out").exists()
+
+
+def test_one_row_can_have_settings_of_its_own(runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path) -> None:
+    settings = {**QUICK, "rows.elmo-frozen.fitting.min_steps": 7, "rows.elmo-frozen.fitting.patience": 9}
+    options = arguments(examples, with_=runs["elmo"], rows=["scratch", "elmo-frozen"], labels=(4,), seeds=1)
+    *_, last = compare(**{**options, "settings": settings, "out": tmp_path / "out"})
+    assert {cell["row"]: cell["steps"] for cell in last.results["cells"]} == {"scratch": 4, "elmo-frozen": 7}
+    wrong = {**options, "settings": {"rows.elmo-frzen.fitting.min_steps": 7}, "out": tmp_path / "wrong"}
+    with pytest.raises(ConfigError, match=r"'rows.elmo-frzen' cannot be set.*Did you mean 'elmo-frozen'"):
+        list(compare(**wrong))
+    with pytest.raises(ConfigError, match=r"'scratch.how' cannot be set"):
+        compare(**{**wrong, "settings": {"rows.scratch.how": "frozen"}})
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_an_encoder_from_elsewhere_stands_beside_the_one_that_the_text_gives(
+    runs: dict[str, Path], corpus: Path, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    result_of(export(runs["bert"], "hf", tmp_path / "theirs"))
+    short = {f"pretrain.{kind}.training.steps": 2 for kind in TINY}
+    small = {f"pretrain.bert.{key}": value for key, value in TINY["bert"].items()}
+    options = arguments(examples, text=corpus, with_=tmp_path / "theirs", labels=(4,), seeds=1)
+    settings = {**QUICK, **short, **small, "pretrain.static.tokenizer.min_count": 1}
+    *_, last = compare(**{**options, "rows": ["bert-finetune"], "settings": settings, "out": tmp_path / "out"})
+    assert [row["title"] for row in last.results["rows"]] == ["BERT (theirs), fine-tuned", "BERT (bert), fine-tuned"]
+    alone = {**options, "rows": ["bert-finetune:theirs"], "settings": QUICK, "out": tmp_path / "alone"}
+    events = list(compare(**{**alone, "text": ()}))
+    assert not any(isinstance(event, RowPretraining) for event in events)
+    assert not any(isinstance(event, Notice) and "forgot" in event.text for event in events)
 
 
 def command(*arguments: str | Path) -> Any:

@@ -18,7 +18,7 @@ from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.pretraining import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_source, recipes
 from headstart.comparison.rows import Row, Source, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
-from headstart.config import Table, cache_home, nearest, settings_of, settings_table
+from headstart.config import Table, cache_home, nearest, overlay, settings_of, settings_table
 from headstart.errors import ConfigError
 from headstart.features import encoder_fingerprint
 from headstart.generations import STATIC
@@ -34,7 +34,7 @@ from headstart.training.events import Notice
 from headstart.training.schedule import as_seconds
 
 CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
-SETTINGS = ("transfer", "pretrain")
+SETTINGS = ("transfer", "rows", "pretrain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Request:
     seconds: float
     examples: ExamplesConfig
     transfer: Table
+    by_row: Table
     pretrain: Table
     resume: bool
     cache: Path
@@ -92,7 +93,8 @@ def compare(
 
     Rows start from scratch, from the sources in `with_`, and, with `text`, from word vectors, an ELMo and a BERT that
     are pretrained here within `budget` (20 minutes for all) where `with_` has no run of the kind. `settings` are
-    {"transfer.fitting.epochs": 3} for every row, and {"pretrain.bert.size": "mini"} for what is pretrained.
+    {"transfer.fitting.epochs": 3} for every row, {"rows.bert-finetune.fitting.epochs": 2} for one, and
+    {"pretrain.bert.size": "mini"} for what is pretrained.
 
     The work happens as the returned generator is drawn from. A comparison that was stopped or killed goes on where it
     was when it is asked for again; the last event is `Compared`.
@@ -110,14 +112,16 @@ def compare(
             raise ConfigError(f"'{name}' cannot be set in a comparison.{nearest(name, SETTINGS)}")
         if not isinstance(table, dict):
             raise ConfigError(f"'{name}' is a section with keys; got the value {table!r}.")
-    if "how" in given.get("transfer", {}):
-        raise ConfigError(
-            "'transfer.how' cannot be set in a comparison: each row has its own. Choose rows with --rows."
-        )
+    for where, table in {"transfer": given.get("transfer", {}), **given.get("rows", {})}.items():
+        if isinstance(table, dict) and "how" in table:
+            raise ConfigError(
+                f"'{where}.how' cannot be set in a comparison: each row has its own. Choose rows with --rows."
+            )
+    home = Path(cache) if cache is not None else cache_home()
     request = Request(
         task=task,
-        train=result_of(labelled_file(train)),
-        dev=None if dev is None else result_of(labelled_file(dev)),
+        train=result_of(labelled_file(train, home)),
+        dev=None if dev is None else result_of(labelled_file(dev, home)),
         out=Path(out),
         text=as_list(text),
         with_=as_list(with_),
@@ -127,9 +131,10 @@ def compare(
         seconds=DEFAULT_SECONDS if budget is None else seconds_of(budget),
         examples=examples or ExamplesConfig(),
         transfer=given.get("transfer", {}),
+        by_row=given.get("rows", {}),
         pretrain=given.get("pretrain", {}),
         resume=resume,
-        cache=Path(cache) if cache is not None else cache_home(),
+        cache=home,
         workers=workers,
     )
     return run_comparison(request)
@@ -152,7 +157,9 @@ def run_comparison(request: Request) -> Generator[CompareEvent, None, Table]:
             yield from pretrain_source(recipe, request.text, out, cache=request.cache, workers=request.workers)
         if len(cells.done) < cells.total():
             starts = starts_of(comparison)
-            configs = {row.name: settings_for(starts[row.name], row.how, request.transfer) for row in comparison.rows}
+            configs = {
+                row.name: settings_for(starts[row.name], row.how, given_for(row, request)) for row in comparison.rows
+            }
             yield from cells.run(starts, configs)
         results = results_of(
             request.task, comparison.rows, cells.in_order(), data, request.train, request.dev or request.train
@@ -168,9 +175,9 @@ def prepare_comparison(request: Request) -> Comparison:
     opened: dict[Path, Start] = {}
     sources: dict[Path, Source] = {}
     for name in request.with_:
-        start = open_start(name)
+        start = open_start(name, request.cache)
         if start.pretrained is not None and Path(name).resolve() not in sources:
-            sources[Path(name).resolve()] = Source(start.kind, Path(name))
+            sources[Path(name).resolve()] = Source(start.kind, Path(name), from_elsewhere=start.run is None)
             opened[Path(name)] = start
             data.notices.extend(start.pretrained.notices)
     kinds: set[str] = set()
@@ -184,17 +191,27 @@ def prepare_comparison(request: Request) -> Comparison:
     made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
     here = [Source(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
     rows = choose_rows([*sources.values(), *here], request.rows)
+    for name in request.by_row:
+        if not any(row.is_called([name]) for row in rows):
+            known = [name for row in rows for name in (row.name, row.group)]
+            raise ConfigError(f"'rows.{name}' cannot be set: no row is called that.{nearest(name, set(known))}")
     for row in rows:
-        transfer_settings(row, opened, request.transfer)
+        transfer_settings(row, opened, request)
     if request.text and not made:
         data.notices.append("--text was not used: --with already has an encoder of every kind that the rows need.")
     return Comparison(request, data, rows, made, opened)
 
 
-def transfer_settings(row: Row, opened: Mapping[Path, Start], given: Table) -> TransferConfig:
+def given_for(row: Row, request: Request) -> Table:
+    """What was asked for a row: for all rows, then for its group, then for itself alone."""
+    own = sorted((name for name in request.by_row if row.is_called([name])), key=len)
+    return overlay(request.transfer, *(request.by_row[name] for name in own))
+
+
+def transfer_settings(row: Row, opened: Mapping[Path, Start], request: Request) -> TransferConfig:
     """A row's settings. For an encoder yet to be made they are those of scratch: enough to tell a wrong key."""
     start = opened[row.source.path] if row.source is not None and not row.source.made_here else open_start(SCRATCH)
-    return settings_for(start, row.how, given)
+    return settings_for(start, row.how, given_for(row, request))
 
 
 def starts_of(comparison: Comparison) -> dict[str, Start]:
@@ -219,7 +236,7 @@ def plan_of(comparison: Comparison) -> Table:
     for row in comparison.rows:
         rows[row.name] = {"kind": row.kind, "how": row.how}
         if row.source is None or not row.source.made_here:
-            rows[row.name]["settings"] = settings_of(transfer_settings(row, comparison.opened, request.transfer))
+            rows[row.name]["settings"] = settings_of(transfer_settings(row, comparison.opened, request))
         if row.source is not None and not row.source.made_here:
             rows[row.name]["weights"] = fingerprint_of(comparison.opened[row.source.path])
     plan = {
@@ -231,6 +248,7 @@ def plan_of(comparison: Comparison) -> Table:
         "seeds": data.seeds,
         "rows": rows,
         "transfer": request.transfer,
+        "by_row": request.by_row,
         "text": content_key(discover(request.text)) if made else None,
         "pretrain": made,
     }

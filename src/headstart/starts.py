@@ -27,11 +27,11 @@ class Start:
     """The run directory that it was pretrained in, where there is one: it knows what text was held out."""
 
 
-def open_start(source: Source) -> Start:
-    """`scratch`, or any source of pretrained weights."""
+def open_start(source: Source, cache: Path | None = None) -> Start:
+    """`scratch`, or any source of pretrained weights; what is downloaded is kept in `cache`."""
     if source == SCRATCH:
         return Start(SCRATCH, SCRATCH, None)
-    pretrained = result_of(open_source(source))
+    pretrained = result_of(open_source(source, cache=cache))
     run = None if isinstance(source, tuple) else Path(source)
     return Start(pretrained.name, pretrained.kind, pretrained, run if run and was_pretrained_here(run) else None)
 
@@ -45,13 +45,16 @@ def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None)
         defaults = {"how": how}
     else:
         encoder: Any = start.pretrained.encoder
-        # Wide encoders take small steps: 3.4e-5 at BERT base's width, 1.4e-4 at half of it.
-        rate = min(1e-3, 20 / encoder.shape[1] ** 2)
+        # Wide encoders take small steps. Those from elsewhere have seen far more text than minutes here allow: they
+        # have more to lose, and are there in fewer steps (1.7e-5 at BERT base's width, 6.8e-5 at half of it).
+        made_here = start.run is not None
+        rate = min(1e-3, (20 if made_here else 10) / encoder.shape[1] ** 2)
+        length = {"epochs": 4.0} if made_here else {"epochs": 3.0, "min_steps": 100}
         defaults = {
             "how": how,
             "mix": {"kind": "last"},
             "network": {"cell": "none", "pool": "mean", "dropout": 0.1},
-            "fitting": {"encoder_rate": rate, "layer_decay": 0.4 if how == "gradual" else 1.0, "epochs": 4.0},
+            "fitting": {"encoder_rate": rate, "layer_decay": 0.4 if how == "gradual" else 1.0, **length},
         }
     table = overlay(defaults, given or {})
     if start.pretrained is None:

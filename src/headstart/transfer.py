@@ -75,13 +75,14 @@ def transfer(
     check_task(task)
     if seeds < 1:
         raise ConfigError(f"--seeds is a count of one or more; got {seeds}.")
-    start = open_start(source)
+    home = Path(cache) if cache else cache_home()
+    start = open_start(source, home)
     config = settings_for(start, how, settings)
-    train, dev = result_of(labelled_file(train)), None if dev is None else result_of(labelled_file(dev))
+    train, dev = result_of(labelled_file(train, home)), None if dev is None else result_of(labelled_file(dev, home))
     data = read_task(train, dev, examples or ExamplesConfig())
     draws = [draw(data.train, labels, seed) for seed in range(seeds)]
     RunDirectory.create(Path(out))
-    request = Request(start, config, data, draws, Path(out), held_out, Path(cache) if cache else cache_home())
+    request = Request(start, config, data, draws, Path(out), held_out, home)
     return run_transfer(request)
 
 

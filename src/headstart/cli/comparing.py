@@ -153,7 +153,7 @@ class GrowingTable(ComparedLines):
 
     def render(self) -> RenderableType:
         if not self.titles:
-            return Text("reading the examples")
+            return Text(self.status or "reading the examples")
         return Group(self.table(), Text(self.status), Text(self.left))
 
     def table(self) -> Table:

@@ -86,4 +86,4 @@ def where_text(entry: Entry, home: Path) -> str:
         return "here, but wrong"
     if not entry.sources:
         return "by hand"
-    return " or ".join("package index" if isinstance(source, WheelSource) else "Hub" for source in entry.sources)
+    return ", ".join("pip" if isinstance(source, WheelSource) else "Hub" for source in entry.sources)

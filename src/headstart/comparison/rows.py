@@ -18,11 +18,13 @@ DEFAULT_NAMES = (SCRATCH, "static-frozen", "elmo-frozen", "elmo-finetune", "bert
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A pretrained encoder: its kind, its folder as the user gave it, and whether the comparison makes it itself."""
+    """A pretrained encoder: its kind, where it is as the user gave it, and whether the comparison makes it itself."""
 
     kind: str
     path: Path
     made_here: bool = False
+    from_elsewhere: bool = False
+    """Pretrained by somebody else, so that its name says more than its kind."""
 
     @property
     def name(self) -> str:
@@ -39,6 +41,11 @@ class Row:
     kind: str
     how: str
     source: Source | None
+
+    def is_called(self, names: Sequence[str]) -> bool:
+        """By its name, its group, or its group with the name of its source, which works for the only one too."""
+        full = None if self.source is None else f"{self.group}:{self.source.name}"
+        return self.name in names or self.group in names or full in names
 
 
 def kinds_needed(names: Sequence[str] | None, given: Iterable[Source] = ()) -> set[str]:
@@ -70,10 +77,10 @@ def choose_rows(sources: Sequence[Source], names: Sequence[str] | None) -> list[
                 f"folder. Rename one of them."
             )
     for name in names or ():
-        if not any(name in (row.name, row.group) for row in possible):
+        if not any(row.is_called([name]) for row in possible):
             raise ConfigError(missing_source(name, possible))
     wanted = DEFAULT_NAMES if names is None else names
-    rows = [row for row in possible if row.name in wanted or row.group in wanted]
+    rows = [row for row in possible if row.is_called(wanted)]
     if names is None and len(rows) < 2:
         raise ConfigError(
             "There is nothing to compare with scratch: give --text TEXT to pretrain on, or --with RUN for each "
@@ -95,5 +102,6 @@ def missing_source(name: str, possible: Sequence[Row]) -> str:
 
 def row_of(source: Source, how: str, one_of_several: bool) -> Row:
     group = f"{source.kind}-{how}"
-    title = f"{KINDS[source.kind]}{f' ({source.name})' if one_of_several else ''}, {HOWS[how]}"
+    told = f" ({source.name})" if one_of_several or source.from_elsewhere else ""
+    title = f"{KINDS[source.kind]}{told}, {HOWS[how]}"
     return Row(f"{group}:{source.name}" if one_of_several else group, title, group, source.kind, how, source)
