@@ -57,7 +57,7 @@ class Pretrained:
         return [sentence[start:end] for start, end in word_bounds(encoding)]
 
     def represent(
-        self, sentences: Sequence[Sentence], layers: Layers = "all", *, carry_state: bool = False
+        self, sentences: Sequence[Sentence], layers: Layers = "all", carry_state: bool = False
     ) -> list[Vectors]:
         """Per sentence, the vectors of some layers, by default all: (K, words, D).
 

@@ -49,7 +49,7 @@ def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None)
         # have more to lose, and are there in fewer steps (1.7e-5 at BERT base's width, 6.8e-5 at half of it).
         made_here = start.run is not None
         rate = min(1e-3, (20 if made_here else 10) / encoder.shape[1] ** 2)
-        length = {"epochs": 4.0} if made_here else {"epochs": 3.0, "min_steps": 100}
+        length = {"epochs": 4.0} if made_here else {"epochs": 2.0, "min_steps": 100, "evaluations": 5}
         defaults = {
             "how": how,
             "mix": {"kind": "last"},

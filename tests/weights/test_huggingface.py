@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from headstart.config import cache_home
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError, DataError
@@ -27,7 +27,8 @@ from headstart.weights.huggingface import is_huggingface, read_huggingface, writ
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()
 
-MODELS = os.environ.get("HEADSTART_TEST_MODELS")
+# Read before the tests get a cache of their own: what `headstart get minilm` fetched on this machine.
+MINILM = cache_home() / "models" / "minilm"
 PIECES = [*SPECIALS, "the", "cat", "##s", "sat", "Cat", "café", "cafe", "中", "中文", ".", "##é", *"abcdefghijklmnop"]
 V = len(PIECES)
 SMALL = {"layers": 2, "width": 24, "heads": 4, "inner": 40}
@@ -534,9 +535,9 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_real_weights_agree(tmp_path: Path) -> None:
-    folder = Path(MODELS or "") / "minilm"
-    if MODELS is None or not is_huggingface(folder):
-        pytest.skip("the environment variable HEADSTART_TEST_MODELS names no folder that holds minilm/")
+    folder = MINILM
+    if not is_huggingface(folder):
+        pytest.skip("minilm is not in the cache; `headstart get minilm` fetches it")
     pretrained = read_huggingface(folder)
     assert pretrained.notices == ()
     model = transformers.AutoModel.from_pretrained(folder)
