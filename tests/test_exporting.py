@@ -113,3 +113,12 @@ def test_a_full_disk_leaves_nothing_behind(
         with pytest.raises(HeadstartError, match="No space left"):
             result_of(work)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_elmo_goes_out_with_the_vectors_of_some_words(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    folder = result_of(headstart.export(pretrained_runs["elmo"], "elmo", tmp_path / "out", words=["film", "superb"]))
+    assert (folder / "vocab.txt").read_text(encoding="utf-8").split() == ["<S>", "</S>", "<UNK>", "film", "superb"]
+    opened, own = headstart.load(folder), headstart.load(pretrained_runs["elmo"])
+    assert np.allclose(opened.represent(TEXTS)[0], own.represent(TEXTS)[0], atol=1e-6)
+    with pytest.raises(ConfigError, match="Words are for --to elmo"):
+        result_of(headstart.export(pretrained_runs["bert"], "hf", tmp_path / "hf", words=["film"]))

@@ -28,8 +28,7 @@ def import_run(
     """Open any source and keep it as the run directory `out`. words: of word vectors, keep these (or a file's) only."""
     out = Path(out)
     RunDirectory.check_free(out)
-    wanted = read_word_list(words) if isinstance(words, Path) else words
-    pretrained = yield from open_source(source, words=wanted)
+    pretrained = yield from open_source(source, words=word_list(words))
     parts = ["encoder", *sorted(pretrained.heads)]
     record = {"imported": pretrained.name, "parts": parts, "headstart": version("headstart")}
     numbers = sum(tensor.numel() for tensor in weights_of(pretrained).values())
@@ -67,11 +66,19 @@ FORMATS = {
 }
 
 
-def export(source: Source, to: str, out: str | Path) -> Generator[Reading, None, Path]:
+def export(
+    source: Source, to: str, out: str | Path, *, words: Collection[str] | Path | None = None
+) -> Generator[Reading, None, Path]:
     """Write an encoder or a classifier into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
-    or `onnx` files. The folder must be empty or new."""
+    or `onnx` files. The folder must be empty or new.
+
+    words: with `elmo`, also write the vectors that the character network gives these words (or a file's).
+    """
     form, out = pick(FORMATS, to, "format"), Path(out)
     RunDirectory.check_free(out)
+    wanted = word_list(words)
+    if wanted is not None and to != "elmo":
+        raise ConfigError(f"Words are for --to elmo, whose files may hold their vectors; got --to {to}.")
     if not isinstance(source, tuple) and is_classifier(Path(source)):
         if form.write_classifier is None:
             raise ConfigError(f"{source}: is a classifier, which can be exported as hf or onnx; got --to {to}.")
@@ -81,5 +88,14 @@ def export(source: Source, to: str, out: str | Path) -> Generator[Reading, None,
     if pretrained.kind not in form.kinds:
         possible = ", ".join(name for name, other in FORMATS.items() if pretrained.kind in other.kinds)
         raise ConfigError(f"{source}: holds {pretrained.kind}, which can be exported as {possible}; got --to {to}.")
-    form.write(pretrained, out)
+    if wanted is not None:
+        write_elmo(pretrained, out, wanted)
+    else:
+        form.write(pretrained, out)
     return out
+
+
+def word_list(words: Collection[str] | Path | None) -> list[str] | None:
+    if words is None:
+        return None
+    return read_word_list(words) if isinstance(words, Path) else list(words)

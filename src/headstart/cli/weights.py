@@ -42,12 +42,16 @@ def export(
         str, typer.Option("--to", metavar="FORMAT", help="hf, elmo, word2vec, word2vec-binary, glove or onnx.")
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files; must be new or empty.")],
+    words: Annotated[
+        Path | None,
+        typer.Option("--words", metavar="FILE", help="elmo: write these words' vectors too, one word per line."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write an encoder or a classifier as files that other tools open."""
     from headstart.exporting import export as run_export
 
-    folder = watched(run_export(source, to, out), quiet)
+    folder = watched(run_export(source, to, out, words=words), quiet)
     typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
