@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 	$(BIN)/headstart demo
 
 test: $(VENV)/.tested
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.linted
 	$(BIN)/ruff check .
