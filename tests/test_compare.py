@@ -246,7 +246,7 @@ def test_an_encoder_from_elsewhere_stands_beside_the_one_that_the_text_gives(
     options = arguments(examples, text=corpus, with_=tmp_path / "theirs", labels=(4,), seeds=1)
     settings = {**QUICK, **short, **small, "pretrain.static.tokenizer.min_count": 1}
     *_, last = compare(**{**options, "rows": ["bert-finetune"], "settings": settings, "out": tmp_path / "out"})
-    assert [row["title"] for row in last.results["rows"]] == ["BERT (theirs), fine-tuned", "BERT (bert), fine-tuned"]
+    assert [row["title"] for row in last.results["rows"]] == ["BERT (own), fine-tuned", "BERT (theirs), fine-tuned"]
     alone = {**options, "rows": ["bert-finetune:theirs"], "settings": QUICK, "out": tmp_path / "alone"}
     events = list(compare(**{**alone, "text": ()}))
     assert not any(isinstance(event, RowPretraining) for event in events)

@@ -190,7 +190,7 @@ def prepare_comparison(request: Request) -> Comparison:
     given = (path for path, start in opened.items() if start.kind == STATIC and (path / "config.toml").is_file())
     made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
     here = [Source(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
-    rows = choose_rows([*sources.values(), *here], request.rows)
+    rows = choose_rows([*here, *sources.values()], request.rows)
     for name in request.by_row:
         if not any(row.is_called([name]) for row in rows):
             known = [name for row in rows for name in (row.name, row.group)]

@@ -16,7 +16,7 @@ from headstart.weights.fetching import fetch
 
 LABELS = (50, 200, 1000)
 SEEDS = 3
-PRETRAINING_SECONDS = 120.0
+PRETRAINING_SECONDS = 100.0
 DEV_SENTENCES = 500
 DOWNLOADED = "minilm"
 # So small a vocabulary leaves more of the few minutes to each of its entries.
@@ -29,9 +29,10 @@ SETTINGS: dict[str, Any] = {
     "transfer.fitting.min_steps": 120,
     "transfer.fitting.epochs": 4.0,
     "rows.elmo-finetune.fitting.min_steps": 80,
+    "rows.elmo-finetune.fitting.epochs": 2.0,
     # A step of the large one takes as long as ten of the others.
     f"rows.bert-finetune:{DOWNLOADED}.fitting.batch": 16,
-    f"rows.bert-finetune:{DOWNLOADED}.fitting.min_steps": 50,
+    f"rows.bert-finetune:{DOWNLOADED}.fitting.min_steps": 40,
     f"rows.bert-finetune:{DOWNLOADED}.fitting.epochs": 1.0,
     f"rows.bert-finetune:{DOWNLOADED}.fitting.evaluations": 3,
     f"rows.bert-finetune:{DOWNLOADED}.fitting.evaluate_examples": 200,
