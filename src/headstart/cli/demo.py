@@ -12,7 +12,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the demo; one begun there is gone on with.")] = Path(
         ".demo"
     ),
-    seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining.")] = 100.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining.")] = 140.0,
     seeds: Annotated[int, typer.Option("--seeds", help="How often each cell is fitted.")] = 3,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
 ) -> None:
