@@ -91,9 +91,9 @@ def test_an_unknown_format_names_the_nearest(tmp_path: Path) -> None:
 def test_what_is_there_is_not_written_over(to: str, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
-    with pytest.raises(CheckpointError, match="is not empty"):
+    with pytest.raises(CheckpointError, match="is already there and not an empty folder"):
         result_of(headstart.export(pretrained_runs["bert"], to, tmp_path / "out"))
-    with pytest.raises(CheckpointError, match="is not empty"):
+    with pytest.raises(CheckpointError, match="is already there and not an empty folder"):
         result_of(headstart.import_run(pretrained_runs["bert"], tmp_path / "out"))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine.txt"]
 

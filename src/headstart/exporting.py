@@ -14,9 +14,9 @@ from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run, weights_of
 from headstart.sources import Source, open_source
 from headstart.text.tokenise import Reading
-from headstart.training.run import RunDirectory
 from headstart.weights.elmo_hdf5 import write_elmo
 from headstart.weights.huggingface import write_huggingface
+from headstart.weights.new_folder import check_free
 from headstart.weights.onnx_model import write_encoder_onnx, write_model_onnx
 from headstart.weights.vector_files import write_glove, write_word2vec
 from headstart.weights.vectors import read_word_list
@@ -27,7 +27,7 @@ def import_run(
 ) -> Generator[Reading, None, Pretrained]:
     """Open any source and keep it as the run directory `out`. words: of word vectors, keep these (or a file's) only."""
     out = Path(out)
-    RunDirectory.check_free(out)
+    check_free(out)
     pretrained = yield from open_source(source, words=word_list(words))
     parts = ["encoder", *sorted(pretrained.heads)]
     record = {"imported": pretrained.name, "parts": parts, "headstart": version("headstart")}
@@ -75,7 +75,7 @@ def export(
     words: with `elmo`, also write the vectors that the character network gives these words (or a file's).
     """
     form, out = pick(FORMATS, to, "format"), Path(out)
-    RunDirectory.check_free(out)
+    check_free(out)
     wanted = word_list(words)
     if wanted is not None and to != "elmo":
         raise ConfigError(f"Words are for --to elmo, whose files may hold their vectors; got --to {to}.")

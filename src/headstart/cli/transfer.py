@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 if TYPE_CHECKING:
     from headstart.tasks.examples import ExamplesConfig
+    from headstart.transfer import TransferEvent, Transferred
 
 KNOWN_TASKS = "sentiment: any classification of texts, with any number of labels."
 
@@ -57,10 +59,7 @@ def transfer(
     quiet: Quiet = False,
 ) -> None:
     """Carry a pretrained encoder over to labelled examples: frozen features, or fine-tuning."""
-    from headstart.cli.display import display
-    from headstart.cli.pretrain import stop_requests
     from headstart.cli.weights import fetch_named
-    from headstart.transfer import Transferred
     from headstart.transfer import transfer as run_transfer
 
     fetch_named([source, train, dev], quiet)
@@ -86,15 +85,23 @@ def transfer(
         settings=settings_given(flags, settings),
         held_out=held_out,
     )
+    done = watch_transfer(events, quiet)
+    typer.echo(transferred_text(done.results, done.out))
+
+
+def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) -> Transferred:
+    """Show each event; Ctrl-C ends it."""
+    from headstart.cli.display import display
+    from headstart.cli.pretrain import stop_requests
+
     with stop_requests() as stop, display(quiet) as show:
         for event in events:
             show(event)
             if stop.asked:
                 events.close()
                 raise typer.Exit(130)
-            if isinstance(event, Transferred):
-                last = event
-    typer.echo(transferred_text(last.results, last.out))
+            last = event
+    return cast("Transferred", last)
 
 
 def examples_config(text_field: str | None, label_field: str | None, labels_as: int | None) -> ExamplesConfig:

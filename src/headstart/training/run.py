@@ -48,20 +48,16 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path) -> RunDirectory:
         """A new, empty run. What is there already is never written over."""
-        cls.check_free(path, "Go on with --resume, or give another --out.")
+        if path.is_file():
+            raise CheckpointError(f"{path}: is a file; --out names the folder of the run.")
+        if not cls.holds_nothing(path):
+            what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
+            raise CheckpointError(f"{path}: {what}. Go on with --resume, or give another --out.")
         try:
             (path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be made ({error.strerror}). Give another --out.") from error
         return cls(path)
-
-    @classmethod
-    def check_free(cls, path: Path, advice: str = "Give another --out.") -> None:
-        if path.is_file():
-            raise CheckpointError(f"{path}: is a file; --out names a folder.")
-        if not cls.holds_nothing(path):
-            what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
-            raise CheckpointError(f"{path}: {what}. {advice}")
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
