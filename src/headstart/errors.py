@@ -9,6 +9,10 @@ class ConfigError(HeadstartError):
     """A setting that does not exist, or that contradicts another."""
 
 
+class BudgetError(ConfigError):
+    """A time that is over before the work has begun; more of it would do."""
+
+
 class DataError(HeadstartError):
     """A text or data file that cannot be used as it is."""
 

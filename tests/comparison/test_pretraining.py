@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.comparison.pretraining import PRETRAINING, recipes
+from headstart.comparison.pretraining import PRETRAINING, Recipe, pretrain_source, recipes
 from headstart.errors import ConfigError
+from headstart.training.events import Finished, Notice
 
 
 def seconds(kinds: set[str]) -> dict[str, float | None]:
@@ -40,3 +41,13 @@ def test_language_models_start_from_the_word_vectors() -> None:
 def test_settings_of_an_unknown_kind_name_the_nearest() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'bert'"):
         recipes({"bert"}, 100.0, {"bret": {}})
+
+
+def test_a_machine_too_slow_for_its_share_gets_more_time(corpus: Path, tmp_path: Path) -> None:
+    settings = {"tokenizer": {"min_count": 1}, "objective": {"dim": 8}}
+    recipe = Recipe("static", None, settings, seconds=0.3)
+    events = list(pretrain_source(recipe, [str(corpus)], tmp_path / "static", cache=tmp_path / "cache", workers=1))
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert any("leaves no time to train" in text and "Trying again with 1 s." in text for text in notices)
+    assert isinstance(events[-1], Finished)
+    assert (tmp_path / "static" / "weights.safetensors").exists()

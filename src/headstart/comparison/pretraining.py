@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from headstart.atomic import write_text
 from headstart.comparison.events import RowPretraining
 from headstart.comparison.rows import KINDS, Source
 from headstart.config import Table, nearest, overlay
-from headstart.errors import CheckpointError, ConfigError
+from headstart.errors import BudgetError, CheckpointError, ConfigError
 from headstart.pretrain import LENGTHS, Event, pretrain
-from headstart.training.events import Finished
+from headstart.training.events import Finished, Notice
 from headstart.training.run import RunDirectory
 
 # In minutes on a CPU the smallest networks learn most, and telling the next sentence is not learned at all. Word
@@ -101,10 +102,19 @@ def pretrain_source(
         return
     yield RowPretraining(recipe.kind, recipe.seconds)
     finished: Finished | None = None
-    with closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events:
-        for event in events:
-            finished = event if isinstance(event, Finished) else finished
-            yield event
+    while finished is None:
+        try:
+            with closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events:
+                for event in events:
+                    finished = event if isinstance(event, Finished) else finished
+                    yield event
+            break
+        except BudgetError as error:
+            # A slow machine should get its table late rather than not at all. Nothing was trained, and what was
+            # written tells of the shorter time.
+            shutil.rmtree(out)
+            recipe = replace(recipe, seconds=2 * (recipe.seconds or 0.0))
+            yield Notice(f"{error} Trying again with {recipe.seconds:.0f} s.")
     if finished is None:
         raise RuntimeError(f"the pretraining of {recipe.kind} ended without a result")
     write_text(note, json.dumps({"seconds": finished.elapsed, "scores": finished.scores}, indent=1))

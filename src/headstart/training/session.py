@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from headstart.errors import ConfigError
+from headstart.errors import BudgetError
 from headstart.training.curves import Curves, open_curves
 from headstart.training.events import Finished, Notice, Planned
 from headstart.training.learner import Learner
@@ -113,7 +113,7 @@ class Session:
         if not self.progress.steps:
             self.progress = replace(self.progress, began=self.clock.elapsed())
             if deadline - self.progress.began < LEAST_TRAINING_SHARE * budget:
-                raise ConfigError(
+                raise BudgetError(
                     f"--budget {budget:.0f}s leaves no time to train: {self.progress.began:.0f} s went into reading "
                     f"the text and {last_took + evaluation_took:.0f} s are needed for the last evaluation. "
                     f"Give more; the text is kept as ids, so the next run starts at once."
