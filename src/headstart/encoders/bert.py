@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from headstart.config import Section
 from headstart.encoders.dropout import Dropout
+from headstart.encoders.layout import Layout, on_parts
+from headstart.encoders.linear import Linear
 from headstart.encoders.representations import Representations
 from headstart.errors import DataError
 
@@ -78,7 +80,7 @@ class Bert(nn.Module):
         self.norm = nn.LayerNorm(config.width, eps=config.norm_eps)
         self.dropout = Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.pooler = nn.Linear(config.width, config.width)
+        self.pooler = Linear(config.width, config.width)
         self.apply(initialise)
 
     @property
@@ -91,26 +93,38 @@ class Bert(nn.Module):
         return Representations(torch.stack(self.hidden_states(ids, mask, segments)), mask)
 
     def hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> list[Tensor]:
-        """R_0 .. R_L, each (B, T, D), without the copy that stacking them makes."""
-        x = self.embed(ids, segments)
-        # Attention runs a quicker kernel when there is nothing to hide.
-        visible = None if bool(mask.all()) else mask[:, None, None, :]
+        """R_0 .. R_L, each (B, T, D), zero at padding, without the copy that stacking them makes.
+
+        In use, where nothing is dropped and no gradient is wanted, every core reads a part of the sequences.
+        """
+        self.check_length(ids.shape[1])
+        if self.training or torch.is_grad_enabled() or ids.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
+            return self._hidden_states(ids, mask, segments)
+        return on_parts(self._hidden_states, ids, mask, segments)
+
+    def _hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None) -> list[Tensor]:
+        layout = Layout.of(mask)
+        x = self.embed(ids, segments, layout)
         states = [x]
         for block in self.blocks:
-            x = block(x, visible)
+            x = block(x, layout)
             states.append(x)
-        return states
+        return [layout.pad(state) for state in states]
 
-    def embed(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        T = ids.shape[1]
+    def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:
+        """(B, T) -> (N, D), the real pieces one after the other."""
+        places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        segment = self.segments.weight[0] if segments is None else self.segments(layout.unpad(segments))
+        x = self.words(layout.unpad(ids)) + self.positions(layout.unpad(places)) + segment
+        embedded: Tensor = self.dropout(self.norm(x))
+        return embedded
+
+    def check_length(self, T: int) -> None:
         if self.config.positions < T:
             raise DataError(
                 f"A sequence of {T} pieces does not fit this BERT, which has {self.config.positions} positions. "
                 "Cut the text shorter, or pretrain with a larger encoder.positions."
             )
-        segment = self.segments.weight[0] if segments is None else self.segments(segments)
-        embedded: Tensor = self.dropout(self.norm(self.words(ids) + self.positions.weight[:T] + segment))
-        return embedded
 
     def stages(self) -> list[list[nn.Parameter]]:
         """Every parameter once, bottom to top: the embeddings, then each block, the last one with the pooler."""
@@ -131,40 +145,39 @@ class Bert(nn.Module):
 
 
 class Block(nn.Module):
-    """x = LayerNorm(x + attention(x)); x = LayerNorm(x + feed_forward(x))."""
+    """x = LayerNorm(x + attention(x)); x = LayerNorm(x + feed_forward(x)), on real pieces only, (N, D)."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.heads = config.heads
-        self.query_key_value = nn.Linear(config.width, 3 * config.width)
-        self.attention_out = nn.Linear(config.width, config.width)
+        self.query_key_value = Linear(config.width, 3 * config.width)
+        self.attention_out = Linear(config.width, config.width)
         self.attention_norm = nn.LayerNorm(config.width, eps=config.norm_eps)
-        self.inner = nn.Linear(config.width, config.inner)
-        self.outer = nn.Linear(config.inner, config.width)
+        self.inner = Linear(config.width, config.inner)
+        self.outer = Linear(config.inner, config.width)
         self.norm = nn.LayerNorm(config.width, eps=config.norm_eps)
         self.dropout = Dropout(config.dropout)
         self.attention_dropout = Dropout(config.attention_dropout)
 
-    def forward(self, x: Tensor, visible: Tensor | None) -> Tensor:
-        x = self.attention_norm(x + self.dropout(self.attention_out(self.attend(x, visible))))
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        x = self.attention_norm(x + self.dropout(self.attention_out(self.attend(x, layout))))
         x = self.norm(x + self.dropout(self.outer(F.gelu(self.inner(x)))))
         return x
 
-    def attend(self, x: Tensor, visible: Tensor | None) -> Tensor:
-        """x: (B, T, D); visible: (B, 1, 1, T), True at pieces that may be looked at, or None for all."""
-        B, T, D = x.shape
-        split = self.query_key_value(x).view(B, T, 3, self.heads, D // self.heads)
+    def attend(self, x: Tensor, layout: Layout) -> Tensor:
+        """(N, D) -> (N, D); only the attention itself sees the sequences side by side, with their padding."""
+        (B, T), D = layout.shape, x.shape[-1]
+        split = layout.pad(self.query_key_value(x)).view(B, T, 3, self.heads, D // self.heads)
         q, k, v = split.permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, D / heads)
         if self.training and self.attention_dropout.threshold:
             # The fused kernel cannot drop attention weights on a CPU.
             scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
-            if visible is not None:
-                scores = scores.masked_fill(~visible, -torch.inf)
+            if layout.visible is not None:
+                scores = scores.masked_fill(~layout.visible, -torch.inf)
             attended = self.attention_dropout(scores.softmax(dim=-1)) @ v
         else:
-            attended = F.scaled_dot_product_attention(q, k, v, attn_mask=visible)
-        joined: Tensor = attended.transpose(1, 2).reshape(B, T, D)
-        return joined
+            attended = F.scaled_dot_product_attention(q, k, v, attn_mask=layout.visible)
+        return layout.unpad(attended.transpose(1, 2).reshape(B, T, D))
 
 
 def initialise(module: nn.Module) -> None:

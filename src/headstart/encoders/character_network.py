@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -14,11 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from headstart.cores import on_cores
+from headstart.encoders.linear import Linear
+from headstart.encoders.word_memory import RecentWords, RememberedWords, hashes_of
+
 N_CHARACTERS = 262
 BATCH_PADDING = 0
 WORD_PADDING = 261
 CARRYING_BIAS = -2.0
-HASH_BASE = 0x5851F42D4C957F2D
 
 Activation = Literal["relu", "tanh"]
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh}
@@ -43,6 +47,7 @@ class CharacterNetwork(nn.Module):
         super().__init__()
         self.activation = activation
         self.remembered: RememberedWords | None = None
+        self.recent = RecentWords()
         self.widest = max(width for width, _ in filters)
         n_filters = sum(count for _, count in filters)
         self.characters = nn.Parameter(torch.empty(N_CHARACTERS, char_width).uniform_(-1, 1))
@@ -51,7 +56,7 @@ class CharacterNetwork(nn.Module):
         )
         self.filter_bias = nn.Parameter(torch.zeros(n_filters))
         self.highways = nn.ModuleList(Highway(n_filters) for _ in range(highway))
-        self.projection = nn.Linear(n_filters, projection)
+        self.projection = Linear(n_filters, projection)
         nn.init.normal_(self.projection.weight, std=1 / math.sqrt(n_filters))
         nn.init.zeros_(self.projection.bias)
         with torch.no_grad():
@@ -60,18 +65,24 @@ class CharacterNetwork(nn.Module):
     def forward(self, characters: Tensor) -> Tensor:
         """characters: (B, T, C) -> (B, T, P), running each distinct word once."""
         distinct, inverse = distinct_rows(characters.flatten(0, -2))
-        vectors = self._recall(distinct) if self.remembered is not None else self.words(distinct)
+        may_learn = torch.is_grad_enabled() and self.characters.requires_grad
+        if self.training and may_learn:
+            self.remembered = None  # they would be those of a network that is no more
+        vectors = self.words(distinct) if self.training or may_learn else self._recall(distinct)
         return vectors.index_select(0, inverse).view(*characters.shape[:-1], -1)
 
     def words(self, characters: Tensor) -> Tensor:
         """characters: (U, C) -> (U, P)."""
-        characters = trim(characters, self.widest).long()
-        maxima = [greatest_over_word(characters, self.characters, weight) for weight in self.filters]
+        lengths = lengths_of(characters)
+        # Longest first, so that at every position the words that reach it are the first ones.
+        lengths, order = lengths.sort(descending=True, stable=True)
+        characters = trim(characters, lengths, self.widest).long().index_select(0, order)
+        maxima = [greatest_over_word(characters, lengths, self.characters, weight) for weight in self.filters]
         x = ACTIVATIONS[self.activation](torch.cat(maxima, dim=1) + self.filter_bias)
         for highway in self.highways:
             x = highway(x)
         projected: Tensor = self.projection(x)
-        return projected
+        return projected.index_select(0, order.argsort())
 
     def remember(self, characters: Tensor, vectors: Tensor) -> None:
         """Take these words' vectors from now on instead of computing them. characters: (V, C); vectors: (V, P).
@@ -81,18 +92,34 @@ class CharacterNetwork(nn.Module):
         """
         self.remembered = RememberedWords(characters, vectors)
 
+    def forget(self) -> None:
+        """Compute every word anew that was not given to `remember`."""
+        self.recent = RecentWords()
+
     def _recall(self, distinct: Tensor) -> Tensor:
-        """`words`, but taking the vectors that are remembered. distinct: (U, C) -> (U, P)."""
-        may_learn = torch.is_grad_enabled() and self.characters.requires_grad
-        if self.training and may_learn:
-            self.remembered = None  # they would be those of a network that is no more
-        if self.remembered is None or self.training or may_learn:
-            return self.words(distinct)
+        """`words`, but taking the vectors that are remembered, or that were computed lately. (U, C) -> (U, P)."""
+        if self.remembered is None:
+            return self._recent_or_computed(distinct)
         known, vectors = self.remembered.look_up(distinct)
         found = vectors.new_empty(len(distinct), vectors.shape[1])
         found[known] = vectors
         if not bool(known.all()):
-            found[~known] = self.words(distinct[~known]).to(found.dtype)
+            found[~known] = self._recent_or_computed(distinct[~known]).to(found.dtype)
+        return found
+
+    def _recent_or_computed(self, distinct: Tensor) -> Tensor:
+        versions = tuple((p.data_ptr(), 0 if p.is_inference() else p._version) for p in self.parameters())
+        if self.recent.weights != versions:
+            self.recent = RecentWords(versions)
+        return self.recent.vectors_of(distinct, self._on_cores)
+
+    def _on_cores(self, distinct: Tensor) -> Tensor:
+        """`words`, where every core has some of them."""
+        cores = torch.get_num_threads() if distinct.device.type == "cpu" else 1
+        parts = [distinct[part::cores] for part in range(min(cores, len(distinct)))]
+        found = distinct.new_empty(len(distinct), self.projection.out_features, dtype=self.projection.weight.dtype)
+        for part, vectors in enumerate(on_cores([partial(self.words, mine) for mine in parts])):
+            found[part::cores] = vectors
         return found
 
 
@@ -103,36 +130,12 @@ def initial_filter(weight: Tensor, activation: Activation) -> Tensor:
     return weight.uniform_(-0.05, 0.05)
 
 
-class RememberedWords(nn.Module):
-    """Vectors of words, found by their characters. A module so that they follow the network to its device."""
-
-    characters: Tensor
-    vectors: Tensor
-    hashes: Tensor
-
-    def __init__(self, characters: Tensor, vectors: Tensor) -> None:
-        super().__init__()
-        hashes, order = hashes_of(characters).sort(stable=True)
-        parts = {"characters": characters[order], "vectors": vectors[order], "hashes": hashes}
-        for name, part in parts.items():
-            self.register_buffer(name, part, persistent=False)
-
-    def look_up(self, characters: Tensor) -> tuple[Tensor, Tensor]:
-        """characters: (U, C) -> which of them are known, (U,), and the vectors of those, (known, P).
-
-        Of two words with one hash only the first is ever found; the other counts as unknown.
-        """
-        place = torch.searchsorted(self.hashes, hashes_of(characters)).clamp(max=len(self.hashes) - 1)
-        known = (self.characters[place] == characters).all(dim=1)
-        return known, self.vectors[place[known]]
-
-
 class Highway(nn.Module):
     """y = gate * relu(transform x) + (1 - gate) * x (Srivastava et al. 2015)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.transform_and_gate = nn.Linear(width, 2 * width)  # one product for both
+        self.transform_and_gate = Linear(width, 2 * width)  # one product for both
         nn.init.normal_(self.transform_and_gate.weight, std=1 / math.sqrt(width))
         with torch.no_grad():
             self.transform_and_gate.bias[:width] = 0
@@ -159,12 +162,6 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     return rows.index_select(0, first), inverse
 
 
-def hashes_of(rows: Tensor) -> Tensor:
-    """(N, C) ids -> (N,), modulo 2^64."""
-    powers = torch.full((rows.shape[1],), HASH_BASE, device=rows.device).cumprod(0)
-    return (rows * powers).sum(dim=1)
-
-
 def order_by_appearance(group: Tensor) -> tuple[Tensor, Tensor]:
     """Number the groups by their first member. group: (N,) -> that member's index, (U,), and the new numbers, (N,).
 
@@ -178,17 +175,25 @@ def order_by_appearance(group: Tensor) -> tuple[Tensor, Tensor]:
     return first, rank.index_select(0, group)
 
 
-def trim(characters: Tensor, widest: int) -> Tensor:
-    """Cut what cannot change the greatest value: the word padding beyond one window of nothing but padding."""
+def lengths_of(characters: Tensor) -> Tensor:
+    """(U, C) -> (U,), characters up to the last that is no padding."""
     real = (characters != WORD_PADDING) & (characters != BATCH_PADDING)
     position = torch.arange(1, characters.shape[1] + 1, device=characters.device)
-    longest = int((real * position).max()) if characters.numel() else 0
+    return (real * position).amax(dim=1)
+
+
+def trim(characters: Tensor, lengths: Tensor, widest: int) -> Tensor:
+    """Cut what cannot change the greatest value: the word padding beyond one window of nothing but padding."""
+    longest = int(lengths.max()) if len(lengths) else 0
     return characters[:, : longest + widest]
 
 
-def greatest_over_word(ids: Tensor, characters: Tensor, weight: Tensor) -> Tensor:
-    """max over positions p of sum_j characters[ids[p + j]] @ weight[j]: (U, C), (262, E), (width, E, n) -> (U, n)."""
-    greatest: Tensor = _GreatestOverWord.apply(ids, characters, weight)  # type: ignore[no-untyped-call]
+def greatest_over_word(ids: Tensor, lengths: Tensor, characters: Tensor, weight: Tensor) -> Tensor:
+    """max over positions p of sum_j characters[ids[p + j]] @ weight[j]: (U, C), (262, E), (width, E, n) -> (U, n).
+
+    lengths: (U,), falling. Windows that begin beyond a word's end are all alike, so the first of them speaks for all.
+    """
+    greatest: Tensor = _GreatestOverWord.apply(ids, lengths, characters, weight)  # type: ignore[no-untyped-call]
     return greatest
 
 
@@ -199,27 +204,30 @@ class _GreatestOverWord(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, ids: Tensor, characters: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, ids: Tensor, lengths: Tensor, characters: Tensor, weight: Tensor) -> Tensor:
         width = len(weight)
         table = (characters @ weight).flatten(0, 1)  # (width * 262, n)
         offsets = torch.arange(width, device=ids.device) * N_CHARACTERS
         windows = ids.unfold(1, width, 1).transpose(0, 1) + offsets  # (positions, U, width)
+        reached = (lengths >= torch.arange(len(windows), device=ids.device)[:, None]).sum(dim=1).tolist()
         greatest = F.embedding_bag(windows[0], table, mode="sum")
         needs_gradient = any(ctx.needs_input_grad)
         # Positions are kept as floats: torch compares and multiplies those an order faster than it fills by a mask.
         where, improved = torch.zeros_like(greatest), torch.empty_like(greatest)
-        for position in range(1, len(windows)):
-            values = F.embedding_bag(windows[position], table, mode="sum")
+        for position, n in enumerate(reached[1:], start=1):
+            if not n:
+                break
+            values = F.embedding_bag(windows[position, :n], table, mode="sum")
             if needs_gradient:
-                torch.gt(values, greatest, out=improved)
-                torch.maximum(where, improved.mul_(position), out=where)
-            torch.maximum(greatest, values, out=greatest)
+                torch.gt(values, greatest[:n], out=improved[:n])
+                torch.maximum(where[:n], improved[:n].mul_(position), out=where[:n])
+            torch.maximum(greatest[:n], values, out=greatest[:n])
         ctx.save_for_backward(ids, characters, weight, where)
         return greatest
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor, Tensor]:
         ids, characters, weight, where = ctx.saved_tensors
         where = where.long()
         grad_table = grad.new_zeros(len(weight), N_CHARACTERS, grad.shape[1])
@@ -228,4 +236,4 @@ class _GreatestOverWord(torch.autograd.Function):
         grad_characters = torch.einsum("wcn,wen->ce", grad_table, weight)
         grad_characters[BATCH_PADDING] = 0
         grad_weight = characters.t() @ grad_table
-        return None, grad_characters, grad_weight
+        return None, None, grad_characters, grad_weight

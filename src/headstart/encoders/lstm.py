@@ -10,11 +10,16 @@ as TensorFlow's LSTMCell with num_proj, cell_clip and proj_clip. The state is ze
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from headstart.cores import on_cores
+from headstart.encoders.linear import multiply
 
 aten = torch.ops.aten
 
@@ -86,12 +91,9 @@ def offsets_of(sizes: list[int]) -> list[int]:
     return offsets
 
 
-def tanh_into(out: Tensor, x: Tensor) -> Tensor:
-    """tanh(x) = 2 sigmoid(2x) - 1: torch's sigmoid is four times quicker than its tanh on a CPU."""
-    return torch.mul(x, 2, out=out).sigmoid_().mul_(2).sub_(1)
-
-
 class _ProjectedLstm(torch.autograd.Function):
+    """Each direction on a core of its own."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -103,108 +105,178 @@ class _ProjectedLstm(torch.autograd.Function):
         cell_clip: float | None,
         projection_clip: float | None,
     ) -> Tensor:
-        directions, N, D = x.shape
-        _, H, P = projection_weight.shape
-        gates = x.bmm(weight[:, :D])
-        c, tanh_c, m = (x.new_empty(directions, N, H) for _ in range(3))
-        h = x.new_empty(directions, N, P)
-        offsets = offsets_of(sizes)
-        for t, n in enumerate(sizes):
-            now = slice(offsets[t], offsets[t] + n)
-            gates_t, c_t, h_t = gates[:, now], c[:, now], h[:, now]
-            if t:
-                before = slice(offsets[t - 1], offsets[t - 1] + n)
-                gates_t.baddbmm_(h[:, before], weight[:, D:])
-            gates_t += bias[:, None]  # here, where the step's gates are at hand, rather than in a pass of its own
-            # One sigmoid serves all four gates, as in `tanh_into`.
-            gates_t[..., 3 * H :].mul_(2)
-            i, f, o, g = gates_t.sigmoid_().chunk(4, dim=-1)
-            g.mul_(2).sub_(1)
-            torch.mul(i, g, out=c_t)
-            if t:
-                c_t.addcmul_(f, c[:, before])
-            if cell_clip is not None:
-                c_t.clamp_(-cell_clip, cell_clip)
-            torch.mul(o, tanh_into(tanh_c[:, now], c_t), out=m[:, now])
-            torch.bmm(m[:, now], projection_weight, out=h_t)
-            if projection_clip is not None:
-                h_t.clamp_(-projection_clip, projection_clip)
-        ctx.save_for_backward(x, weight, projection_weight, h)
-        ctx.kept = (gates, c, tanh_c, m)
-        ctx.sizes, ctx.clips = sizes, (cell_clip, projection_clip)
-        return h
+        clips = cell_clip, projection_clip
+        with_gradient = any(ctx.needs_input_grad)
+        matrices = zip(x, weight, bias, projection_weight, strict=True)
+        states = on_cores([partial(run, *mine, sizes, clips, keep=with_gradient) for mine in matrices])
+        ctx.save_for_backward(weight, projection_weight)
+        ctx.states, ctx.sizes, ctx.clips = states if with_gradient else None, sizes, clips
+        return torch.stack([state.h for state in states])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_h: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, projection_weight, h = ctx.saved_tensors
-        D = x.shape[-1]
-        grad_gates, grad_h = gradients_through_time(
-            grad_h, h, ctx.kept, weight[:, D:], projection_weight, ctx.sizes, ctx.clips
+        weight, projection_weight = ctx.saved_tensors
+        matrices = zip(grad_h, weight, projection_weight, ctx.states, strict=True)
+        needs_x = ctx.needs_input_grad[0]
+        found = on_cores([partial(run_back, *mine, ctx.sizes, ctx.clips, needs_x) for mine in matrices])
+        grad_x, grad_weight, grad_bias, grad_projection = zip(*found, strict=True)
+        return (
+            torch.stack(grad_x) if needs_x else None,
+            torch.stack(grad_weight),
+            torch.stack(grad_bias),
+            torch.stack(grad_projection),
+            None,
+            None,
+            None,
         )
-        _, _, _, m = ctx.kept
-        x_and_h = torch.cat([x, rows_one_step_before(h, ctx.sizes)], dim=-1)
-        grad_x = grad_gates.bmm(weight[:, :D].mT) if ctx.needs_input_grad[0] else None
-        grad_weight = x_and_h.mT.bmm(grad_gates)
-        return grad_x, grad_weight, grad_gates.sum(dim=1), m.mT.bmm(grad_h), None, None, None
 
 
-def rows_one_step_before(h: Tensor, sizes: list[int]) -> Tensor:
-    """For every row, the same sequence's row of the step before; zeros at the first step."""
+Clips = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """What one direction went through, packed: rows are tokens. Without a gradient to come only h is whole."""
+
+    x_h_1: Tensor
+    """(N, D + P + 1): the input, the output of the step before, and a one for the bias."""
+    gates: Tensor
+    """(N, 4H): input, forget, output, candidate, after their nonlinearities."""
+    c: Tensor
+    tanh_c: Tensor
+    m: Tensor
+    """(N, H): what the projection reads."""
+    h: Tensor
+
+    @staticmethod
+    def empty(like: Tensor, n_h: int, n: int, D: int, H: int, P: int) -> States:
+        """n_h rows of output, n of all else."""
+        x_h_1, gates, c, tanh_c, m = (like.new_empty(n, width) for width in (D + P + 1, 4 * H, H, H, H))
+        return States(x_h_1, gates, c, tanh_c, m, like.new_empty(n_h, P))
+
+
+def run(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    projection_weight: Tensor,
+    sizes: list[int],
+    clips: Clips,
+    keep: bool,
+) -> States:
+    """One direction, step by step. keep: all states for the way back; else every step is written over the last."""
+    (N, D), (H, P) = x.shape, projection_weight.shape
+    states = States.empty(x, N, N if keep else max(sizes, default=0), D, H, P)
+    states.x_h_1[:, -1] = 1
+    states.x_h_1[: max(sizes, default=0), D:-1] = 0
+    # tanh(z) = 2 sigmoid(2 z) - 1, and torch's sigmoid is four times quicker than its tanh on a CPU. With the part of
+    # the candidate doubled one sigmoid serves all gates.
+    joined = torch.cat([weight, bias[None]])
+    joined[:, 3 * H :] *= 2
     offsets = offsets_of(sizes)
-    start = torch.zeros_like(h[:, : offsets[1]]) if sizes else h
-    return torch.cat(
-        [start, *(h[:, offset : offset + n] for offset, n in zip(offsets, sizes[1:], strict=False))], dim=1
-    )
+    if keep:
+        states.x_h_1[:, :D] = x
+    before = slice(0, 0)
+    for t, n in enumerate(sizes):
+        at = slice(offsets[t], offsets[t] + n)
+        now = at if keep else slice(0, n)
+        if not keep:
+            states.x_h_1[now, :D] = x[at]
+        if t:
+            states.x_h_1[now, D:-1] = states.h[offsets[t - 1] : offsets[t - 1] + n]
+        step(states, now, slice(before.start, before.start + n) if t else None, at, joined, projection_weight, clips)
+        before = now
+    return states
+
+
+def step(
+    states: States,
+    now: slice,
+    before: slice | None,
+    at: slice,
+    joined: Tensor,
+    projection_weight: Tensor,
+    clips: Clips,
+) -> None:
+    """Rows `now` of the states from rows `before` (None at the first step), which may be the same; h goes to `at`."""
+    cell_clip, projection_clip = clips
+    gates, c, tanh_c = multiply(states.x_h_1[now], joined, states.gates[now]), states.c[now], states.tanh_c[now]
+    i, f, o, g = gates.sigmoid_().chunk(4, dim=-1)
+    g.mul_(2).sub_(1)
+    if before is None:
+        torch.mul(i, g, out=c)
+    else:
+        torch.mul(f, states.c[before], out=c).addcmul_(i, g)
+    if cell_clip is not None:
+        c.clamp_(-cell_clip, cell_clip)
+    torch.mul(c, 2, out=tanh_c).sigmoid_().mul_(2).sub_(1)
+    torch.mul(o, tanh_c, out=states.m[now])
+    h = multiply(states.m[now], projection_weight, states.h[at])
+    if projection_clip is not None:
+        h.clamp_(-projection_clip, projection_clip)
+
+
+def run_back(
+    grad_h: Tensor,
+    weight: Tensor,
+    projection_weight: Tensor,
+    states: States,
+    sizes: list[int],
+    clips: Clips,
+    needs_x: bool,
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor]:
+    """Gradients of x, weight, bias and projection of one direction; those of weights are one product over all steps."""
+    D = weight.shape[0] - projection_weight.shape[1]
+    grad_gates, grad_h = gradients_through_time(grad_h, states, weight[D:], projection_weight, sizes, clips)
+    grad_joined = multiply(states.x_h_1.t(), grad_gates)
+    grad_x = multiply(grad_gates, weight[:D].t()) if needs_x else None
+    return grad_x, grad_joined[:-1], grad_joined[-1], multiply(states.m.t(), grad_h)
 
 
 def gradients_through_time(
     grad_h: Tensor,
-    h: Tensor,
-    kept: tuple[Tensor, Tensor, Tensor, Tensor],
+    states: States,
     recurrent_weight: Tensor,
     projection_weight: Tensor,
     sizes: list[int],
-    clips: tuple[float | None, float | None],
+    clips: Clips,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients before the gates' nonlinearities, (directions, N, 4H), and before the projection's clip, (.., N, P).
+    """Gradients before the gates' nonlinearities, (N, 4H), and before the projection's clip, (N, P).
 
     A clipped value is told by lying on the bound, so a value that reaches the bound exactly counts as clipped.
     """
-    gates, c, tanh_c, _ = kept
     cell_clip, projection_clip = clips
-    H = c.shape[-1]
+    H = states.c.shape[-1]
     grad_h = grad_h.clone(memory_format=torch.contiguous_format)
-    grad_gates = torch.empty_like(gates)
-    grad_c_later = c.new_zeros(len(c), 0, H)
+    grad_gates = torch.empty_like(states.gates)
+    grad_c_later = states.c.new_zeros(0, H)
     offsets = offsets_of(sizes)
     for t in reversed(range(len(sizes))):
-        n = sizes[t]
+        n, n_later = sizes[t], len(grad_c_later)
         now = slice(offsets[t], offsets[t] + n)
-        i, f, o, g = gates[:, now].chunk(4, dim=-1)
-        grad_i, grad_f, grad_o, grad_g = grad_gates[:, now].chunk(4, dim=-1)
-        grad_h_t = grad_h[:, now]
-        n_later = grad_c_later.shape[1]
+        grad_h_t, c, tanh_c = grad_h[now], states.c[now], states.tanh_c[now]
         if n_later:
             later = slice(offsets[t + 1], offsets[t + 1] + n_later)
-            grad_h_t[:, :n_later].baddbmm_(grad_gates[:, later], recurrent_weight.mT)
+            grad_h_t[:n_later] += multiply(grad_gates[later], recurrent_weight.t())
         if projection_clip is not None:
-            keep_inside_(grad_h_t, h[:, now], projection_clip)
-        grad_m = grad_h_t.bmm(projection_weight.mT)
+            keep_inside_(grad_h_t, states.h[now], projection_clip)
+        grad_m = multiply(grad_h_t, projection_weight.t())
+        i, f, o, g = states.gates[now].chunk(4, dim=-1)
+        grad_i, grad_f, grad_o, grad_g = grad_gates[now].chunk(4, dim=-1)
         # Start from the slopes of the three sigmoids, s (1 - s), and multiply the rest onto them.
-        sigmoids = gates[:, now, : 3 * H]
-        torch.addcmul(sigmoids, sigmoids, sigmoids, value=-1, out=grad_gates[:, now, : 3 * H])
-        grad_o.mul_(grad_m).mul_(tanh_c[:, now])
+        sigmoids = states.gates[now, : 3 * H]
+        torch.addcmul(sigmoids, sigmoids, sigmoids, value=-1, out=grad_gates[now, : 3 * H])
+        grad_o.mul_(grad_m).mul_(tanh_c)
         grad_c = grad_m.mul_(o)
-        aten.tanh_backward.grad_input(grad_c, tanh_c[:, now], grad_input=grad_c)
-        grad_c[:, :n_later] += grad_c_later
+        aten.tanh_backward.grad_input(grad_c, tanh_c, grad_input=grad_c)
+        grad_c[:n_later] += grad_c_later
         if cell_clip is not None:
-            keep_inside_(grad_c, c[:, now], cell_clip)
+            keep_inside_(grad_c, c, cell_clip)
         grad_i.mul_(grad_c).mul_(g)
         aten.tanh_backward.grad_input(grad_c * i, g, grad_input=grad_g)
         if t:
-            before = slice(offsets[t - 1], offsets[t - 1] + n)
-            grad_f.mul_(grad_c).mul_(c[:, before])
+            grad_f.mul_(grad_c).mul_(states.c[offsets[t - 1] : offsets[t - 1] + n])
             grad_c_later = grad_c.mul_(f)
         else:
             grad_f.zero_()

@@ -1,0 +1,95 @@
+import pytest
+import torch
+
+from headstart.encoders.bert import Bert, BertConfig
+from headstart.encoders.layout import Layout, on_parts
+
+LENGTHS = [5, 2, 9, 1, 7]
+
+
+def small_bert() -> Bert:
+    torch.manual_seed(0)
+    return Bert(BertConfig(layers=2, width=12, heads=3, inner=20, positions=16, dropout=0, attention_dropout=0), 50)
+
+
+def batch(lengths: list[int] = LENGTHS) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    T = max(lengths)
+    ids = torch.randint(1, 50, (len(lengths), T), generator=generator)
+    segments = torch.randint(0, 2, (len(lengths), T), generator=generator)
+    return ids, torch.arange(T) < torch.tensor(lengths)[:, None], segments
+
+
+def test_padding_comes_back_as_zeros_and_the_rest_as_it_was() -> None:
+    _, mask, _ = batch()
+    layout = Layout.of(mask)
+    x = torch.randn(*mask.shape, 3)
+    assert len(layout.unpad(x)) == sum(LENGTHS)
+    assert torch.equal(layout.pad(layout.unpad(x)), x * mask[..., None])
+
+
+def test_nothing_is_copied_where_there_is_no_padding() -> None:
+    layout = Layout.of(torch.ones(2, 3, dtype=torch.bool))
+    x = torch.randn(2, 3, 4)
+    assert layout.pad(layout.unpad(x)).data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_padded_batch_gives_the_values_and_gradients_of_its_sequences_alone(training: bool) -> None:
+    bert = small_bert().train(training)
+    ids, mask, segments = batch()
+    weights = torch.randn(3, *mask.shape, 12)
+    together = torch.stack(bert.hidden_states(ids, mask, segments))
+    parameters = [p for name, p in bert.named_parameters() if "pooler" not in name]
+    gradients = torch.autograd.grad((together * weights).sum(), parameters)
+    one_by_one = [torch.zeros_like(p) for p in parameters]
+    for row, n in enumerate(LENGTHS):
+        only = slice(row, row + 1), slice(0, n)
+        states = torch.stack(bert.hidden_states(ids[only], mask[only], segments[only]))
+        torch.testing.assert_close(together[:, row, :n], states[:, 0], atol=1e-5, rtol=1e-5)
+        assert not together[:, row, n:].any()
+        mine = torch.autograd.grad((states[:, 0] * weights[:, row, :n]).sum(), parameters)
+        one_by_one = [a + b for a, b in zip(one_by_one, mine, strict=True)]
+    for a, b in zip(gradients, one_by_one, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("lengths", [LENGTHS, [40] * 6, [1, 64], [3]])
+def test_in_use_a_batch_gives_what_it_gives_in_training(threads: int, lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    config = BertConfig(layers=2, width=12, heads=3, inner=20, positions=64)
+    bert = Bert(config, 50).eval()
+    ids, mask, segments = batch(lengths)
+    plain = bert.hidden_states(ids, mask, segments)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.no_grad():
+            in_use = bert.hidden_states(ids, mask, segments)
+            without_segments = bert.hidden_states(ids, mask)
+    finally:
+        torch.set_num_threads(before)
+    for a, b in zip(in_use, plain, strict=True):
+        torch.testing.assert_close(a, b.detach(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(without_segments, bert.hidden_states(ids, mask), atol=1e-5, rtol=1e-5)
+
+
+def test_parts_hold_about_as_many_pieces_as_each_other() -> None:
+    lengths = [64] * 3 + [32] * 6 + [8] * 8
+    ids, mask, _ = batch(lengths)
+    seen: list[int] = []
+
+    def count(ids: torch.Tensor, mask: torch.Tensor, segments: None) -> list[torch.Tensor]:
+        seen.append(int(mask.sum()))
+        return [(ids * mask)[..., None].float()]
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        (joined,) = on_parts(count, ids, mask, None)
+    finally:
+        torch.set_num_threads(before)
+    assert sum(seen) == sum(lengths)
+    assert max(seen) - min(seen) <= 64
+    assert torch.equal(joined[..., 0], (ids * mask).float())
