@@ -150,3 +150,20 @@ def test_an_imported_run_is_the_same_to_the_bit(kind: str, pretrained_runs: dict
     assert weights_are_equal(headstart.load(tmp_path / "run"), headstart.load(pretrained_runs[kind]))
     card = (tmp_path / "run" / "CARD.md").read_text(encoding="utf-8")
     assert f"**Imported** from {kind}" in card
+
+
+def test_a_bert_opens_in_int8_and_gives_nearly_the_same_vectors(pretrained_runs: dict[str, Path]) -> None:
+    exact = headstart.load(pretrained_runs["bert"])
+    rounded = headstart.load(pretrained_runs["bert"], precision="int8")
+    for left, right in zip(exact.represent(SENTENCES), rounded.represent(SENTENCES), strict=True):
+        assert not np.array_equal(left, right)
+        similarity = (left * right).sum(-1) / np.linalg.norm(left, axis=-1) / np.linalg.norm(right, axis=-1)
+        assert similarity.min() > 0.99
+    assert same(exact.quantised().represent(SENTENCES), rounded.represent(SENTENCES))
+
+
+def test_a_precision_that_there_is_not_is_refused(pretrained_runs: dict[str, Path]) -> None:
+    with pytest.raises(ConfigError, match=r"No precision called 'int88'\. Did you mean 'int8'"):
+        headstart.load(pretrained_runs["bert"], precision="int88")
+    with pytest.raises(ConfigError, match="int8 is for BERT"):
+        headstart.load(pretrained_runs["elmo"], precision="int8")

@@ -14,7 +14,8 @@ from pydantic import Field
 from torch import nn
 
 from headstart.batches.task import TextRow, collate, text_row
-from headstart.config import Section, Table, resolve, settings_of
+from headstart.config import Section, Table, pick, resolve, settings_of
+from headstart.encoders.quantised import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.features import Precision
 from headstart.generations import freshly_initialised
@@ -90,10 +91,10 @@ class Classifier:
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
         """Into a run directory: tokenizer, weights, then config.toml, which makes them count. record: [result]."""
-        run = RunDirectory(path)
+        run, weights = RunDirectory(path), self.model.state_dict()
         path.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(path)
-        run.write_weights(self.model.state_dict())
+        run.write_weights(weights)
         encoder: Any = encoder_of(self.model)
         run.write_config(
             {
@@ -142,14 +143,23 @@ def is_classifier(path: Path) -> bool:
     return (path / "config.toml").is_file() and RunDirectory(path).read_config().get("kind") == KIND
 
 
-def load_classifier(path: Source) -> Classifier:
-    """A classifier that was saved, built from its config.toml and loaded strictly.
+def load_classifier(path: Source, *, precision: str = "float32") -> Classifier:
+    """A classifier that was saved, or a Hugging Face folder of a BERT with a head for classifying texts.
 
-    A Hugging Face folder of a BERT with a head for classifying texts will do as well.
+    precision: float32, or int8, in which a BERT is quicker and gives nearly the same probabilities.
     """
+    convert = pick(PRECISIONS, precision, "precision")
     if isinstance(path, tuple) or not is_classifier(Path(path)):
-        return from_plain_bert(result_of(open_source(path)), str(path))
-    run = RunDirectory.open(Path(path))
+        classifier = from_plain_bert(result_of(open_source(path)), str(path))
+    else:
+        classifier = load_own(Path(path))
+    classifier.model.encoder = convert(encoder_of(classifier.model))
+    return classifier
+
+
+def load_own(path: Path) -> Classifier:
+    """A classifier that was saved here, built from its config.toml and loaded strictly."""
+    run = RunDirectory.open(path)
     table = run.read_config()
     tokenizer = load_tokenizer(run.path)
     settings = read_settings(table, run.path / "config.toml")

@@ -13,9 +13,11 @@ from headstart.sources import Source, labelled_file, result_of
 from headstart.tasks.examples import ExamplesConfig, check_labels, read_examples
 
 
-def evaluate(run: Source, data: str | Path, examples: ExamplesConfig | None = None) -> Table:
-    """Accuracy and macro-F1, and precision, recall, F1 and count per label."""
-    classifier = load_classifier(run)
+def evaluate(
+    run: Source, data: str | Path, examples: ExamplesConfig | None = None, *, precision: str = "float32"
+) -> Table:
+    """Accuracy and macro-F1, and precision, recall, F1 and count per label. precision: see `load_classifier`."""
+    classifier = load_classifier(run, precision=precision)
     found = read_examples(result_of(labelled_file(data)), examples or ExamplesConfig())
     check_labels(found, classifier.labels, f"the training examples of {run}")
     predictions = classifier.read(found.texts)

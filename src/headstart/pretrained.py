@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from mmap import mmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from headstart.config import Table, pick, resolve, settings_of
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.carried import carried_states
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.quantised import quantised
 from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError, DataError
@@ -28,6 +30,8 @@ from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
 BATCH_UNITS = 2_048
+BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
+"""A stream holds at most so many sentences, and so many bytes of their ids and vectors, or one sentence."""
 Vectors = NDArray[np.float32]
 Sentence = str | Sequence[str]
 """A text, or its words where they are known already."""
@@ -65,25 +69,69 @@ class Pretrained:
         carry_state: as the original ELMo, let the first sentence go on where the first of the call before ended, and so
         on; for comparison with its published outputs only.
         """
-        rows = [text_row(self.kind, self.tokenizer, sentence) for sentence in sentences]
-        self.check_lengths(rows)
-        chosen = chosen_layers(layers, self.encoder)
         if carry_state:
+            chosen = chosen_layers(layers, self.encoder)
+            rows = [text_row(self.kind, self.tokenizer, sentence) for sentence in sentences]
             return [vectors[chosen] for vectors in self._carry_on(rows)]
-        found: list[Vectors] = [np.empty((0, 0, 0), np.float32)] * len(sentences)
-        for batch, R in self.encode(rows):
-            for row, i in enumerate(batch):
-                found[i] = R.layers[chosen, row, : len(rows[i].word_starts)].cpu().numpy().copy()
-        return found
+        return list(self.stream(sentences, layers))
 
-    def encode(self, rows: Sequence[TextRow]) -> Iterator[tuple[list[int], Representations]]:
-        """Batches of rows of like length with their representations at words; the numbers say which rows they are."""
+    def stream(self, sentences: Iterable[Sentence], layers: Layers = "all") -> Iterator[Vectors]:
+        """What `represent` gives, one sentence after the other, in memory that does not grow with their number.
+
+        Sentences are taken from the iterable as they are needed, some thousands ahead, so that those of like length can
+        be encoded together.
+        """
+        rows = (text_row(self.kind, self.tokenizer, sentence) for sentence in sentences)
+        return (vectors for _, ready in self.stream_rows(rows, layers) for vectors in ready)
+
+    def stream_rows(self, rows: Iterable[TextRow], layers: Layers = "all") -> Iterator[tuple[int, Iterator[Vectors]]]:
+        """After every batch, how many rows it had, and the vectors that are ready now, (K, words, D) in rows' order."""
+        chosen = chosen_layers(layers, self.encoder)
+        return (step for block in self._blocks(rows, len(chosen)) for step in self._encode_block(block, chosen))
+
+    def _blocks(self, rows: Iterable[TextRow], K: int) -> Iterator[list[TextRow]]:
+        encoder: Any = self.encoder
+        bytes_per_word = 4 * K * encoder.shape[1]
+        block: list[TextRow] = []
+        held = 0
+        for row in rows:
+            self.check_lengths([row])
+            size = row.ids.nbytes + bytes_per_word * len(row.word_starts)
+            if block and (len(block) == BLOCK_SENTENCES or held + size > BLOCK_BYTES):
+                yield block
+                block, held = [], 0
+            block.append(row)
+            held += size
+        if block:
+            yield block
+
+    def _encode_block(self, rows: Sequence[TextRow], chosen: list[int]) -> Iterator[tuple[int, Iterator[Vectors]]]:
+        encoder: Any = self.encoder
+        lengths = [len(row.word_starts) for row in rows]
+        ends = np.cumsum(lengths).tolist()
+        held = own_pages(len(chosen), ends[-1], encoder.shape[1])
+        worded = [i for i, n in enumerate(lengths) if n]
+        for batch, R in self.encode([rows[i] for i in worded]):
+            layers = R.layers.cpu().numpy()
+            for row, i in enumerate(worded[number] for number in batch):
+                held[:, ends[i] - lengths[i] : ends[i]] = layers[chosen, row, : lengths[i]]
+            yield len(batch), iter(())
+        ready = (held[:, end - n : end].copy() for n, end in zip(lengths, ends, strict=True))
+        yield len(rows) - len(worded), ready
+
+    def encode(
+        self, rows: Sequence[TextRow], layers: Sequence[int] | None = None
+    ) -> Iterator[tuple[list[int], Representations]]:
+        """Batches of rows of like length with their representations at words; the numbers say which rows they are.
+
+        layers: only these, by default all.
+        """
         self.encoder.eval()
         device = next(self.encoder.parameters()).device
         for numbers in sorted_batches([len(row.ids) for row in rows], BATCH_UNITS):
             batch = collate([rows[i] for i in numbers]).to(device)
             with torch.no_grad():
-                R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
+                R: Representations = self.encoder(batch.ids, batch.mask, batch.segments, layers)
             yield numbers, R.at_words(batch.word_starts)
 
     def check_lengths(self, rows: Sequence[TextRow]) -> None:
@@ -94,6 +142,10 @@ class Pretrained:
             raise DataError(
                 f"A sentence has {longest} pieces with its marks, and this BERT reads {room + MARKS}. Split it."
             )
+
+    def quantised(self) -> Pretrained:
+        """The same in int8: quicker, nearly the same vectors, for use only. See `headstart.encoders.quantised`."""
+        return replace(self, encoder=quantised(self.encoder))
 
     def _carry_on(self, rows: Sequence[TextRow]) -> list[Vectors]:
         if not isinstance(self.encoder, Elmo):
@@ -106,6 +158,12 @@ class Pretrained:
             states, self.carried["lstm"] = carried_states(self.encoder, batch.ids, batch.mask, self.carried.get("lstm"))
         R = Representations(torch.stack(states), batch.mask).at_words(batch.word_starts)
         return [R.layers[:, i, : len(row.word_starts)].cpu().numpy().copy() for i, row in enumerate(rows)]
+
+
+def own_pages(K: int, words: int, D: int) -> Vectors:
+    """Room for the vectors of a block, outside the heap: there, block after block would leave larger holes."""
+    room = mmap(-1, max(1, 4 * K * words * D))
+    return np.frombuffer(room, np.float32, K * words * D).reshape(K, words, D)
 
 
 def chosen_layers(layers: Layers, encoder: Any) -> list[int]:

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from headstart.config import cache_home
+from headstart.config import cache_home, pick
+from headstart.encoders.quantised import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import Pretrained, load_run
 from headstart.text.tokenise import Reading
@@ -30,14 +31,14 @@ KINDS_OF_SOURCE = (
 ResultT = TypeVar("ResultT")
 
 
-def load(source: Source, *, words: Collection[str] | None = None) -> Pretrained:
+def load(source: Source, *, words: Collection[str] | None = None, precision: str = "float32") -> Pretrained:
     """The encoder that `source` holds, with its tokenizer and the heads that came along.
 
     `source` is a run directory, a Hugging Face BERT directory, the tuple of ELMo's two files, a file of word vectors
     (GloVe, word2vec), a name of the catalogue or hf:org/name; the last two are downloaded once. words: of word vectors,
-    keep only these.
+    keep only these. precision: float32, or int8, in which a BERT is quicker and gives nearly the same vectors.
     """
-    pretrained = result_of(open_source(source, words=words))
+    pretrained = result_of(open_source(source, words=words, precision=precision))
     for notice in pretrained.notices:
         logging.getLogger("headstart").warning(notice)
     return pretrained
@@ -54,14 +55,19 @@ def result_of(work: Generator[object, None, ResultT]) -> ResultT:
 
 
 def open_source(
-    source: Source, *, words: Collection[str] | None = None, cache: Path | None = None
+    source: Source,
+    *,
+    words: Collection[str] | None = None,
+    cache: Path | None = None,
+    precision: str = "float32",
 ) -> Generator[Reading, None, Pretrained]:
     """Open a source, downloading it first if it is a name that is not here yet."""
+    convert = pick(PRECISIONS, precision, "precision")
     found = yield from local(source, cache or cache_home())
     pretrained = yield from open_files(found, words)
     if words is not None and pretrained.kind != "static":
         raise ConfigError(f"{source}: holds {pretrained.kind}, and only word vectors can be cut down to some words.")
-    return replace(pretrained, name=name_of(source))
+    return replace(pretrained, name=name_of(source), encoder=convert(pretrained.encoder))
 
 
 def name_of(source: Source) -> str:

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from headstart import ConfigError, evaluate, load_classifier, transfer
 
 FAST = ["--set", "fitting.min_steps=150", "--set", "fitting.epochs=0.1", "--set", "fitting.batch=8"]
 
@@ -62,6 +65,28 @@ def test_evaluate_scores_every_label(run: Path, labelled: tuple[Path, Path]) -> 
     assert found["labels"]["good"]["examples"] == 20
 
 
+def test_predict_and_evaluate_in_int8(
+    labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    train, dev = labelled
+    fit = {"fitting": {"min_steps": 20, "epochs": 0.1}}
+    bert, out = pretrained_runs["bert"], tmp_path / "run"
+    list(transfer(source=bert, how="finetune", train=train, dev=dev, out=out, seeds=1, settings=fit))
+    texts = ["The film , superb .", "the play was dull"]
+    done = headstart("predict", out, "--json", "--precision", "int8", input="\n".join(texts))
+    found = [list(json.loads(line)["probabilities"].values()) for line in done.stdout.splitlines()]
+    rounded = load_classifier(out, precision="int8")
+    assert np.allclose(found, rounded.predict_proba(texts), atol=1e-6)
+    difference = np.abs(found - load_classifier(out).predict_proba(texts)).max()
+    assert 1e-6 < difference < 0.05
+    done = headstart("evaluate", out, "--data", dev, "--precision", "int8", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == evaluate(out, dev, precision="int8")
+    with pytest.raises(ConfigError, match="cannot be saved"):
+        rounded.save(tmp_path / "copy", {})
+    assert not (tmp_path / "copy").exists()
+
+
 def test_quiet_shows_the_result_only(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     few = ["--set", "fitting.min_steps=2", "--set", "fitting.epochs=0.1"]
@@ -79,6 +104,8 @@ def test_quiet_shows_the_result_only(labelled: tuple[Path, Path], tmp_path: Path
         (["predict", "{run}"], '{"body": "a"}\n', "has no text in 'text'"),
         (["predict", "none"], "", "no such file or folder"),
         (["evaluate", "{run}", "--data", "none.csv"], "", "none.csv"),
+        (["predict", "{run}", "--precision", "int9"], "", "Did you mean 'int8'?"),
+        (["evaluate", "{run}", "--data", "{train}", "--precision", "int8"], "", "int8 is for BERT"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "{run}"], "", "already holds a run"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--mix", "scaler"], "", "mix.kind"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--how", "thaw"], "", "frozen, gradual"),

@@ -57,3 +57,11 @@ def test_evaluation_is_repeatable_and_training_is_by_seed(encoder: nn.Module) ->
     assert torch.equal(encoder(ids, mask).layers, first)
     encoder.eval()
     assert torch.equal(encoder(ids, mask).layers, encoder(ids, mask).layers)
+
+
+def test_only_the_layers_that_are_wanted_are_given(encoder: nn.Module) -> None:
+    encoder.eval()
+    ids, mask = ids_for(encoder, 2, 5), torch.arange(5) < torch.tensor([[3], [5]])
+    whole = encoder(ids, mask).layers
+    for wanted in ([0], [-1], [len(whole) - 1, 0]):
+        torch.testing.assert_close(encoder(ids, mask, None, wanted).layers, whole[wanted], atol=1e-6, rtol=1e-5)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headstart.classifier import Classifier
 
 PREDICTED_AT_ONCE = 256
+Precision = Annotated[str, typer.Option("--precision", help="float32, or int8 (BERT only: quicker, nearly the same).")]
 
 
 def evaluate(
@@ -26,12 +27,13 @@ def evaluate(
     text_field: TextField = None,
     label_field: LabelField = None,
     labels_as: LabelsAs = None,
+    precision: Precision = "float32",
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
 ) -> None:
     """Score a classifier on labelled examples."""
     from headstart.evaluate import evaluate as run_evaluate
 
-    found = run_evaluate(run, data, examples_config(text_field, label_field, labels_as))
+    found = run_evaluate(run, data, examples_config(text_field, label_field, labels_as), precision=precision)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
@@ -55,11 +57,12 @@ def predict(
     ] = "-",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with every probability.")] = False,
     text_field: Annotated[str, typer.Option("--text-field", help="JSON lines: the field with the text.")] = "text",
+    precision: Precision = "float32",
 ) -> None:
     """Label texts, one a line: as `label TAB probability TAB text`, or as JSON."""
     from headstart.classifier import load_classifier
 
-    classifier = load_classifier(run)
+    classifier = load_classifier(run, precision=precision)
     truncated = 0
     with open_lines(source) as file:
         for texts in in_chunks(read_texts(file, source, text_field)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from headstart.config import Section
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.layout import Layout, on_parts
 from headstart.encoders.linear import Linear
-from headstart.encoders.representations import Representations
+from headstart.encoders.representations import Layers, Representations, chosen
 from headstart.errors import DataError
 
 PUBLISHED_DEVIATION, PUBLISHED_WIDTH = 0.02, 768
@@ -88,28 +89,33 @@ class Bert(nn.Module):
         """K and D of its representations."""
         return self.config.layers + 1, self.config.width
 
-    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
-        """ids, mask, segments: (B, T) -> layers (K, B, T, D), K = blocks + 1."""
-        return Representations(torch.stack(self.hidden_states(ids, mask, segments)), mask)
+    def forward(
+        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
+    ) -> Representations:
+        """ids, mask, segments: (B, T) -> layers (K, B, T, D), K = blocks + 1 unless only some are wanted."""
+        return Representations(torch.stack(self.hidden_states(ids, mask, segments, layers)), mask)
 
-    def hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> list[Tensor]:
+    def hidden_states(
+        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
+    ) -> list[Tensor]:
         """R_0 .. R_L, each (B, T, D), zero at padding, without the copy that stacking them makes.
 
         In use, where nothing is dropped and no gradient is wanted, every core reads a part of the sequences.
         """
         self.check_length(ids.shape[1])
+        states_of = partial(self._hidden_states, layers=layers)
         if self.training or torch.is_grad_enabled() or ids.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
-            return self._hidden_states(ids, mask, segments)
-        return on_parts(self._hidden_states, ids, mask, segments)
+            return states_of(ids, mask, segments)
+        return on_parts(states_of, ids, mask, segments)
 
-    def _hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None) -> list[Tensor]:
+    def _hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None, layers: Layers) -> list[Tensor]:
         layout = Layout.of(mask)
         x = self.embed(ids, segments, layout)
         states = [x]
         for block in self.blocks:
             x = block(x, layout)
             states.append(x)
-        return [layout.pad(state) for state in states]
+        return [layout.pad(state) for state in chosen(states, layers)]
 
     def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:
         """(B, T) -> (N, D), the real pieces one after the other."""

@@ -13,7 +13,7 @@ from headstart.encoders.character_network import Activation, CharacterNetwork
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.packing import Packing
-from headstart.encoders.representations import Representations
+from headstart.encoders.representations import Layers, Representations
 
 PUBLISHED_FILTERS = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
 CHARACTERS_PER_WORD = 50
@@ -119,30 +119,35 @@ class Elmo(nn.Module):
         """K and D of its representations."""
         return self.config.layers + 1, self.directions * self.config.projection
 
-    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
-        """ids: (B, T, C) characters; mask: (B, T) -> layers (K, B, T, D), K = LSTM layers + 1, zero at padding."""
-        return Representations(torch.stack(self.hidden_states(ids, mask)), mask)
+    def forward(
+        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
+    ) -> Representations:
+        """ids: (B, T, C) characters; mask: (B, T) -> layers (K, B, T, D), zero at padding.
 
-    def hidden_states(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
+        K is the number of LSTM layers + 1, unless only some are wanted.
+        """
+        return Representations(torch.stack(self.hidden_states(ids, mask, layers=layers)), mask)
+
+    def hidden_states(
+        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
+    ) -> list[Tensor]:
         """R_0 .. R_L, each (B, T, D). The word's vector is repeated once per direction, so all have one width.
 
         Always in float32: the states of a long sentence add up what bfloat16 rounds away.
         """
         with torch.autocast(ids.device.type, enabled=False):
-            return self._hidden_states(ids, mask)
-
-    def _hidden_states(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
-        words = self.characters(ids) * mask[..., None]
-        packing = Packing.of(mask, self.directions)
-        x = packing.pack(words)
-        states = [words.repeat(1, 1, self.directions)]
-        for depth, layer in enumerate(self.layers):
-            # As the original: a layer's input is dropped before it meets both the cell and the residual.
-            x = self.dropout(x)
-            y = layer(x, packing.sizes)
-            x = x + y if depth and self.config.residual else y
-            states.append(packing.unpack(x))
-        return states
+            words = self.characters(ids) * mask[..., None]
+            packing = Packing.of(mask, self.directions)
+            x = packing.pack(words)
+            outputs = []
+            for depth, layer in enumerate(self.layers):
+                # As the original: a layer's input is dropped before it meets both the cell and the residual.
+                x = self.dropout(x)
+                y = layer(x, packing.sizes)
+                x = x + y if depth and self.config.residual else y
+                outputs.append(x)
+            wanted = range(len(self.layers) + 1) if layers is None else [k % (len(self.layers) + 1) for k in layers]
+            return [packing.unpack(outputs[k - 1]) if k else words.repeat(1, 1, self.directions) for k in wanted]
 
     def stages(self) -> list[list[nn.Parameter]]:
         """Every parameter once, bottom to top: the character network, then each LSTM layer."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+Layers = Sequence[int] | None
+"""Numbers of the layers that are wanted, in the order wanted; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +27,7 @@ class Representations:
 
     def to(self, device: torch.device) -> Representations:
         return Representations(self.layers.to(device), self.mask.to(device))
+
+
+def chosen(states: list[Tensor], layers: Layers) -> list[Tensor]:
+    return states if layers is None else [states[layer] for layer in layers]

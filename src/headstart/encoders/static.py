@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from headstart.config import Section
-from headstart.encoders.representations import Representations
+from headstart.encoders.representations import Layers, Representations, chosen
 
 
 class StaticConfig(Section):
@@ -32,10 +32,12 @@ class Static(nn.Module):
         """K and D of its representations."""
         return 1, self.config.dim
 
-    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Representations:
+    def forward(
+        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
+    ) -> Representations:
         """ids, mask: (B, T) -> layers (1, B, T, D), zero at padding."""
         vectors = F.embedding(ids, self.vectors).masked_fill(~mask[..., None], 0.0)
-        return Representations(vectors[None], mask)
+        return Representations(torch.stack(chosen([vectors], layers)), mask)
 
     def stages(self) -> list[list[nn.Parameter]]:
         """Every parameter once, bottom to top: the vectors."""

@@ -7,6 +7,7 @@ positions of a batch that hold no word.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,17 @@ BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 257, 258, 259, 260
 MOST_BYTES = MAX_CHARACTERS - 2
 
 
+@lru_cache(maxsize=1 << 16)
 def characters_of(word: str) -> NDArray[np.int16]:
-    """(50,) ids of one word; <S> and </S> give the marks of a sentence."""
-    row: NDArray[np.int16] = character_table([word])[0]
+    """(50,) ids of one word, not to be written to; <S> and </S> give the marks of a sentence."""
+    row = np.full(MAX_CHARACTERS, PADDING, dtype=np.int16)
+    if word in SENTENCE_MARKS:
+        row[:3] = BEGIN_WORD, SENTENCE_MARKS[word], END_WORD
+    else:
+        encoded = np.frombuffer(word.encode("utf-8", "ignore")[:MOST_BYTES], dtype=np.uint8)
+        row[0], row[len(encoded) + 1] = BEGIN_WORD, END_WORD
+        np.add(encoded, 1, out=row[1 : len(encoded) + 1], dtype=np.int16)
+    row.flags.writeable = False
     return row
 
 
