@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # A folder with real text for `make bench` and the results tables; see docs/results.md.
 DATA ?= ../shared/data
+# The peers that `make bench` measures against live beside us in an environment of their own.
+BENCH := .venv-bench
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/headstart demo
@@ -19,8 +21,11 @@ lint: $(VENV)/.linted
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.tested
-	$(BIN)/python -m bench --data $(DATA)
+bench: $(BENCH)/.installed
+	$(BENCH)/bin/python -m bench --data $(DATA)
+
+bench-quick: $(BENCH)/.installed
+	$(BENCH)/bin/python -m bench --data $(DATA) --quick
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,5 +40,11 @@ $(VENV)/.linted: $(VENV)/.tested
 	$(PIP) -e '.[lint]'
 	touch $@
 
+$(BENCH)/.installed: pyproject.toml constraints.txt bench/peers/requirements.txt bench/peers/install.py
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r bench/peers/requirements.txt
+	$(BENCH)/bin/python -m bench.peers.install
+	touch $@
+
 clean:
-	rm -rf $(VENV) .demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH) .demo .pytest_cache .mypy_cache .ruff_cache

@@ -12,17 +12,32 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
+from typing import Any
 
-import numpy as np
 import torch
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
 
+from bench.samples import sst_dev, sst_train
 from headstart.adapt import transfer_once
+from headstart.classifier import TransferConfig
 from headstart.config import cache_home
 from headstart.exporting import export
 from headstart.sources import result_of
 from headstart.starts import Start, open_start, settings_for
-from headstart.tasks.examples import Examples, ExamplesConfig, read_examples
+from headstart.tasks.examples import Examples
+from headstart.training.fitting import FitStep
+
+Row = dict[str, Any]
+"""One example as the Trainer reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +53,7 @@ class Outcome:
     seconds: float
 
 
-def ours(start: Start, train: Examples, dev: Examples, settings: Settings, seed: int) -> Outcome:
+def our_config(start: Start, settings: Settings) -> TransferConfig:
     """The defaults of `headstart transfer --how finetune`, but for what both sides share."""
     fitting = {
         "epochs": float(settings.epochs),
@@ -48,58 +63,83 @@ def ours(start: Start, train: Examples, dev: Examples, settings: Settings, seed:
         "evaluations": settings.epochs,
         "patience": settings.epochs,
     }
-    config = settings_for(start, "finetune", {"fitting": fitting})
-    fitted = result_of(transfer_once(start, config, train, dev, sorted(set(train.labels)), seed=seed))
+    return settings_for(start, "finetune", {"fitting": fitting})
+
+
+def ours(start: Start, train: Examples, dev: Examples, settings: Settings, seed: int) -> Outcome:
+    names = sorted(set(train.labels))
+    fitted = result_of(transfer_once(start, our_config(start, settings), train, dev, names, seed=seed))
     return Outcome(fitted.scores["accuracy"], fitted.seconds)
 
 
-def theirs(folder: Path, train: Examples, dev: Examples, settings: Settings, seed: int) -> Outcome:
-    """As its documentation shows: AutoModelForSequenceClassification, padding by batch, Trainer's own defaults."""
-    from transformers import (
-        AutoModelForSequenceClassification,
-        AutoTokenizer,
-        DataCollatorWithPadding,
-        Trainer,
-        TrainingArguments,
-        set_seed,
-    )
-
-    began = time.monotonic()
-    set_seed(seed)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+def our_steps(start: Start, train: Examples, settings: Settings) -> float:
+    """Seconds that the steps of a fit without dev take, from the first one's beginning to the last one's end."""
     names = sorted(set(train.labels))
-    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=len(names))
+    events = transfer_once(start, our_config(start, settings), train, None, names, seed=0)
+    *_, last = (event for event in events if isinstance(event, FitStep))
+    return last.number / last.per_second
 
-    def rows(examples: Examples) -> list[dict[str, object]]:
-        encoded = tokenizer(examples.texts, truncation=True)
-        return [
-            {**{key: encoded[key][i] for key in encoded}, "labels": names.index(label)}
-            for i, label in enumerate(examples.labels)
-        ]
 
-    with tempfile.TemporaryDirectory() as out:
-        arguments = TrainingArguments(
-            output_dir=out,
-            num_train_epochs=settings.epochs,
-            per_device_train_batch_size=settings.batch,
-            per_device_eval_batch_size=64,
-            learning_rate=settings.rate,
-            eval_strategy="epoch",
-            save_strategy="no",
-            report_to=[],
-            disable_tqdm=True,
-            use_cpu=not torch.cuda.is_available(),
-            seed=seed,
-        )
-        trainer = Trainer(
-            model=model,
-            args=arguments,
-            train_dataset=rows(train),
-            eval_dataset=rows(dev),
-            data_collator=DataCollatorWithPadding(tokenizer),
-            compute_metrics=lambda found: {"accuracy": float((found.predictions.argmax(-1) == found.label_ids).mean())},
-        )
-        trainer.train()
+class StepClock(TrainerCallback):
+    """Seconds from the first step's beginning to the last one's end."""
+
+    seconds = 0.0
+    began = 0.0
+
+    def on_train_begin(self, *state: object, **more: object) -> None:
+        self.began = time.perf_counter()
+
+    def on_step_end(self, *state: object, **more: object) -> None:
+        self.seconds = time.perf_counter() - self.began
+
+
+def tokenised_rows(tokenizer: Any, examples: Examples) -> list[Row]:
+    names = sorted(set(examples.labels))
+    encoded = tokenizer(examples.texts, truncation=True)
+    return [
+        {**{key: encoded[key][i] for key in encoded}, "labels": names.index(label)}
+        for i, label in enumerate(examples.labels)
+    ]
+
+
+def trainer_of(
+    files: Path, train: list[Row], settings: Settings, seed: int, dev: list[Row] | None = None
+) -> tuple[Trainer, StepClock]:
+    """As its documentation shows: AutoModelForSequenceClassification, padding by batch, Trainer's own defaults."""
+    set_seed(seed)
+    classes = len({row["labels"] for row in train})
+    clock = StepClock()
+    arguments = TrainingArguments(
+        output_dir=str(files.parent / "trainer"),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch,
+        per_device_eval_batch_size=64,
+        learning_rate=settings.rate,
+        eval_strategy="no" if dev is None else "epoch",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=not torch.cuda.is_available(),
+        seed=seed,
+    )
+    trainer = Trainer(
+        model=AutoModelForSequenceClassification.from_pretrained(files, num_labels=classes),
+        args=arguments,
+        train_dataset=train,
+        eval_dataset=dev,
+        data_collator=DataCollatorWithPadding(AutoTokenizer.from_pretrained(files)),
+        compute_metrics=lambda found: {"accuracy": float((found.predictions.argmax(-1) == found.label_ids).mean())},
+        callbacks=[clock],
+    )
+    return trainer, clock
+
+
+def theirs(files: Path, train: Examples, dev: Examples, settings: Settings, seed: int) -> Outcome:
+    began = time.monotonic()
+    tokenizer = AutoTokenizer.from_pretrained(files)
+    rows = tokenised_rows(tokenizer, train)
+    trainer, _ = trainer_of(files, rows, settings, seed, dev=tokenised_rows(tokenizer, dev))
+    trainer.train()
     seconds = time.monotonic() - began
     looks = [entry["eval_accuracy"] for entry in trainer.state.log_history if "eval_accuracy" in entry]
     return Outcome(max(looks), seconds)
@@ -115,8 +155,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     given = parser.parse_args()
     settings = Settings(given.epochs, given.batch, given.rate)
-    as_two = ExamplesConfig(labels_as=2)
-    train, dev = (read_examples(given.data / "sst" / f"{name}.txt", as_two) for name in ("train", "dev"))
+    train, dev = sst_train(given.data), sst_dev(given.data)
     start = open_start(given.model)
     found: dict[str, list[Outcome]] = {"headstart": [], "transformers' Trainer": []}
     with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
@@ -127,7 +166,7 @@ def main() -> None:
     print(f"{len(train):,} labels, {len(dev):,} dev sentences; {settings}; {torch.get_num_threads()} threads")
     for name, outcomes in found.items():
         accuracies = ", ".join(f"{100 * outcome.accuracy:.2f}" for outcome in outcomes)
-        seconds = float(np.median([outcome.seconds for outcome in outcomes]))
+        seconds = median(outcome.seconds for outcome in outcomes)
         rate = given.epochs * len(train) / seconds
         print(
             f"{name:22} dev accuracy {100 * mean(o.accuracy for o in outcomes):.2f} % ({accuracies}), "

@@ -12,6 +12,7 @@ from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartE
 if TYPE_CHECKING:
     from headstart.classifier import Classifier, load_classifier
     from headstart.compare import compare
+    from headstart.encode import encode
     from headstart.estimator import TextClassifier
     from headstart.evaluate import evaluate
     from headstart.exporting import export, import_run
@@ -29,6 +30,7 @@ __all__ = [
     "Pretrained",
     "TextClassifier",
     "compare",
+    "encode",
     "evaluate",
     "export",
     "import_run",
@@ -44,6 +46,7 @@ _LAZY = {
     "Pretrained": "headstart.pretrained",
     "TextClassifier": "headstart.estimator",
     "compare": "headstart.compare",
+    "encode": "headstart.encode",
     "evaluate": "headstart.evaluate",
     "export": "headstart.exporting",
     "import_run": "headstart.exporting",

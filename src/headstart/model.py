@@ -123,6 +123,15 @@ class Model(nn.Module):
     def encoder_is_frozen(self) -> bool:
         return self.encoder is not None and not any(p.requires_grad for p in self.encoder.parameters())
 
+    def divides_batches(self) -> bool:
+        """Whether training is quicker when every core has its own examples.
+
+        It is for an encoder that says so. A recurrent network between drops by torch's one generator, which parts that
+        run at once would share out by chance.
+        """
+        divides = getattr(self.encoder, "divides_batches", False) and self.head.recurrent is None
+        return bool(divides) and not self.encoder_is_frozen() and next(self.parameters()).device.type == "cpu"
+
     def encoder_stages(self) -> list[list[nn.Parameter]]:
         """The encoder's parameters, bottom to top."""
         if self.encoder is None:

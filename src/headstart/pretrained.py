@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from mmap import mmap
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,12 +108,13 @@ class Pretrained:
         encoder: Any = self.encoder
         lengths = [len(row.word_starts) for row in rows]
         ends = np.cumsum(lengths).tolist()
-        held = own_pages(len(chosen), ends[-1], encoder.shape[1])
+        # In one array: thousands of small ones that live as long as the block would leave the memory full of holes.
+        held = np.empty((len(chosen), ends[-1], encoder.shape[1]), np.float32)
         worded = [i for i, n in enumerate(lengths) if n]
-        for batch, R in self.encode([rows[i] for i in worded]):
+        for batch, R in self.encode([rows[i] for i in worded], chosen):
             layers = R.layers.cpu().numpy()
             for row, i in enumerate(worded[number] for number in batch):
-                held[:, ends[i] - lengths[i] : ends[i]] = layers[chosen, row, : lengths[i]]
+                held[:, ends[i] - lengths[i] : ends[i]] = layers[:, row, : lengths[i]]
             yield len(batch), iter(())
         ready = (held[:, end - n : end].copy() for n, end in zip(lengths, ends, strict=True))
         yield len(rows) - len(worded), ready
@@ -158,12 +158,6 @@ class Pretrained:
             states, self.carried["lstm"] = carried_states(self.encoder, batch.ids, batch.mask, self.carried.get("lstm"))
         R = Representations(torch.stack(states), batch.mask).at_words(batch.word_starts)
         return [R.layers[:, i, : len(row.word_starts)].cpu().numpy().copy() for i, row in enumerate(rows)]
-
-
-def own_pages(K: int, words: int, D: int) -> Vectors:
-    """Room for the vectors of a block, outside the heap: there, block after block would leave larger holes."""
-    room = mmap(-1, max(1, 4 * K * words * D))
-    return np.frombuffer(room, np.float32, K * words * D).reshape(K, words, D)
 
 
 def chosen_layers(layers: Layers, encoder: Any) -> list[int]:

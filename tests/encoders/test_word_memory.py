@@ -52,6 +52,18 @@ def test_other_weights_make_it_forget(network: CharacterNetwork) -> None:
     assert not network(text).any()
 
 
+def test_a_step_of_training_makes_it_forget(network: CharacterNetwork) -> None:
+    text = spelled("a", "cat")
+    before = network(text)
+    optimizer = torch.optim.AdamW(network.requires_grad_(True).parameters(), lr=0.1, fused=True)
+    network(text).sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        after = network(text)
+    torch.testing.assert_close(after, fresh(network, text).detach())
+    assert not torch.allclose(after, before)
+
+
 def test_it_forgets_when_told(network: CharacterNetwork) -> None:
     network(spelled("a"))
     network.forget()

@@ -22,6 +22,7 @@ class TwoStages(nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.low, self.high, self.head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+        self.in_parts = False
         self.opened: list[int | None] = []
 
     def forward(self, x: Tensor) -> Tensor:
@@ -42,6 +43,9 @@ class TwoStages(nn.Module):
 
     def penalty(self) -> Tensor:
         return torch.zeros(())
+
+    def divides_batches(self) -> bool:
+        return self.in_parts
 
 
 def examples(model: nn.Module, n: int, seed: int) -> Labelled:

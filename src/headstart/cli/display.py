@@ -112,7 +112,8 @@ class Lines:
 
     def reading(self, reading: Reading) -> None:
         if self.due():
-            self.say(f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %")
+            far = f"{100 * reading.done / reading.total:.0f} %" if reading.total else f"{reading.done:,}"
+            self.say(f"{reading.stage}: {far}")
 
     def due(self) -> bool:
         now = time.monotonic()
@@ -139,14 +140,15 @@ class Bars(Lines):
         self.move("fitting", step.progress, fit_figures(step))
 
     def reading(self, reading: Reading) -> None:
-        share = reading.done / max(1, reading.total)
+        share = reading.done / reading.total if reading.total else 0.0
         if self.stage != reading.stage:
             self.began = time.monotonic()
         took = time.monotonic() - self.began
         left = took * (1 - share) / share if share > 0 else 0.0
         rate = reading.done / took if took > 0 else 0.0
         pace = f"{rate:,.0f} texts/s" if reading.stage == "encoding" else f"{rate / 1e6:.1f} MB/s"
-        self.move(reading.stage, share, f"{pace}, {duration(left)} left")
+        rest = f"{duration(left)} left" if reading.total else f"{reading.done:,} so far"
+        self.move(reading.stage, share, f"{pace}, {rest}")
 
     def move(self, stage: str, share: float, figures: str) -> None:
         if self.task is None or self.stage != stage:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from headstart.cli import compare, demo, fill, get, neighbours, predict, pretrain, transfer, weights
+from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, transfer, weights
 from headstart.errors import HeadstartError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("compare")(compare.compare)
 app.command("get")(get.get)
 app.command("import")(weights.import_)
 app.command("export")(weights.export)
+app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
 app.command("neighbours")(neighbours.neighbours)
 app.command("demo")(demo.demo)

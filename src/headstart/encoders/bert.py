@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from headstart.config import Section
+from headstart.cores import alone
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.layout import Layout, on_parts
 from headstart.encoders.linear import Linear
@@ -71,6 +72,9 @@ BERT_SIZES: dict[str, dict[str, Any]] = {
 class Bert(nn.Module):
     """Embeddings, then `layers` blocks. R_0 is the embedding layer, R_k the output of block k."""
 
+    divides_batches = True
+    """Trained on several cores, each is best given sequences of its own."""
+
     def __init__(self, config: BertConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
@@ -121,9 +125,13 @@ class Bert(nn.Module):
         """(B, T) -> (N, D), the real pieces one after the other."""
         places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
         segment = self.segments.weight[0] if segments is None else self.segments(layout.unpad(segments))
-        x = self.words(layout.unpad(ids)) + self.positions(layout.unpad(places)) + segment
+        x = self.words_of(layout.unpad(ids)) + self.positions(layout.unpad(places)) + segment
         embedded: Tensor = self.dropout(self.norm(x))
         return embedded
+
+    def words_of(self, ids: Tensor) -> Tensor:
+        """A share of a batch meets few words, so its gradient is kept to their rows."""
+        return F.embedding(ids, self.words.weight, sparse=alone())
 
     def check_length(self, T: int) -> None:
         if self.config.positions < T:

@@ -65,8 +65,10 @@ class CharacterNetwork(nn.Module):
     def forward(self, characters: Tensor) -> Tensor:
         """characters: (B, T, C) -> (B, T, P), running each distinct word once."""
         distinct, inverse = distinct_rows(characters.flatten(0, -2))
-        may_learn = torch.is_grad_enabled() and self.characters.requires_grad
-        if self.training and may_learn:
+        may_learn = torch.is_grad_enabled() and any(p.requires_grad for p in self.parameters())
+        if may_learn:
+            self.forget()  # a fused optimiser leaves no trace in the weights' versions
+        if may_learn and self.training:
             self.remembered = None  # they would be those of a network that is no more
         vectors = self.words(distinct) if self.training or may_learn else self._recall(distinct)
         return vectors.index_select(0, inverse).view(*characters.shape[:-1], -1)

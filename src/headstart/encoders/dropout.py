@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,8 @@ class Dropout(nn.Module):
     """nn.Dropout, with p rounded to 1/65536.
 
     torch draws a CPU mask one element at a time. Here torch's generator gives one seed per call, so that
-    torch.manual_seed still decides everything, and a small fast generator makes 16 bits per element from it.
+    torch.manual_seed still decides everything, and a small fast generator makes 16 bits per element from it. Inside
+    `drawing_from` its seed decides instead.
     """
 
     def __init__(self, p: float) -> None:
@@ -40,9 +44,31 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
+class _Here(threading.local):
+    generator: torch.Generator | None = None
+
+
+_here = _Here()
+
+
+def drawn_seed() -> int:
+    return int(torch.randint(torch.iinfo(torch.int64).max, (), generator=_here.generator))
+
+
+@contextmanager
+def drawing_from(seed: int) -> Iterator[None]:
+    """What this thread drops follows from `seed`, whatever other threads draw meanwhile."""
+    before = _here.generator
+    _here.generator = torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _here.generator = before
+
+
 def draw_keep_mask(shape: torch.Size, threshold: int) -> Tensor:
     """Bool, False with probability threshold / 65536."""
-    seed = int(torch.randint(torch.iinfo(torch.int64).max, ()))
+    seed = drawn_seed()
     n = shape.numel()
     bits = np.random.SFC64(seed).random_raw(-(-n // VALUES_PER_DRAW)).view(np.int16)[:n]
     return (torch.from_numpy(bits) >= threshold - LEVELS // 2).view(shape)

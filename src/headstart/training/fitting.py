@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,7 @@ from headstart.training.learner import copy_state
 from headstart.training.neural import seeded
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.schedule import rate_at
+from headstart.training.shares import SharedGradient, parts_of
 
 POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""
@@ -89,6 +91,7 @@ class TaskModel(Protocol):
     def train_only(self, how: str, stages: int | None = None) -> None: ...
     def groups(self) -> list[list[tuple[str, nn.Parameter]]]: ...
     def penalty(self) -> Tensor: ...
+    def divides_batches(self) -> bool: ...
 
 
 Logits = Callable[[Sequence[int]], Tensor]
@@ -117,6 +120,7 @@ def fit(
         OptimizerConfig(learning_rate=1.0, weight_decay=config.weight_decay, clip=config.clip),
         rates(task, config).__getitem__,
     )
+    shared = SharedGradient(list(optimizer.parameters.values()))
     watch = Watch(model, optimizer.parameters, dev, config)
     every = max(1, steps // config.evaluations)
     stages = len(task.groups()) - 1
@@ -127,7 +131,7 @@ def fit(
             task.train_only("gradual", min(stages, int(number / (config.unfreeze * steps) * (stages + 1))))
         if number % per_epoch == 0:
             batches = epoch_batches(train.lengths, config.batch, number // per_epoch, seed)
-        loss = step(model, optimizer, train, batches[number % per_epoch], number, steps, config, seed)
+        loss = step(model, optimizer, shared, train, batches[number % per_epoch], number, steps, config, seed)
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
@@ -144,6 +148,7 @@ def fit(
 def step(
     model: nn.Module,
     optimizer: AdamW,
+    shared: SharedGradient,
     train: Labelled,
     rows: list[int],
     number: int,
@@ -153,12 +158,16 @@ def step(
 ) -> float:
     model.train()
     device = next(model.parameters()).device
+    task: TaskModel = model  # type: ignore[assignment]
     with seeded(seed_of(seed, "fit", number), device):
-        gold = torch.from_numpy(train.gold[rows]).to(device)
-        penalty: Tensor = model.penalty()  # type: ignore[operator]
-        loss = F.cross_entropy(train.logits(rows), gold) + penalty
-        torch.autograd.backward(loss)
-    value = float(loss.detach())
+        parts = parts_of(rows, train.lengths) if task.divides_batches() else [rows]
+
+        def loss_of(part: list[int]) -> Tensor:
+            gold = torch.from_numpy(train.gold[part]).to(device)
+            return F.cross_entropy(train.logits(part), gold, reduction="sum") / len(rows)
+
+        losses = [partial(loss_of, part) for part in parts]
+        value = shared.of([*losses[:-1], lambda: losses[-1]() + task.penalty()])
     if not math.isfinite(value):
         raise DataError(
             f"The loss is {value} at step {number + 1}; the learning rate is too high. Lower it, such as with "

@@ -1,0 +1,46 @@
+"""Floating-point operations that the mathematics needs, matrix products only: two for each weight that a row meets.
+
+What need not be multiplied is not counted: a character filter over 262 characters is a sum of looked-up rows, and a
+word's vector is the same wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headstart.encoders.bert import BertConfig
+from headstart.encoders.elmo import ElmoConfig
+
+TRAINING = 3
+"""Forward; backward the same once for the inputs' gradient and once for the weights'."""
+
+
+def bilstm(config: ElmoConfig) -> float:
+    """Of one token through all layers, both directions: gates from input and state, then the projection."""
+    gates = 2 * (config.projection + config.projection) * 4 * config.cell
+    projection = 2 * config.cell * config.projection
+    return 2 * config.layers * (gates + projection)
+
+
+def word_vector(config: ElmoConfig) -> float:
+    """Of one distinct word, from its filters' greatest values on: highways, then the projection."""
+    filters = sum(count for _, count in config.filters)
+    return config.highway * 2 * filters * 2 * filters + 2 * filters * config.projection
+
+
+def softmax(width: int, classes: int) -> float:
+    return 2 * width * classes
+
+
+def bert(config: BertConfig, lengths: Sequence[int]) -> float:
+    """Of one piece through all blocks, on average over sequences of these lengths."""
+    D = config.width
+    dense = 2 * (4 * D * D + 2 * D * config.inner)
+    visible = sum(length**2 for length in lengths) / sum(lengths)
+    attention = 2 * 2 * visible * D
+    return config.layers * (dense + attention)
+
+
+def lstm(inputs: int, cells: int, directions: int) -> float:
+    """Of one word through a plain LSTM layer."""
+    return directions * 2 * (inputs + cells) * 4 * cells

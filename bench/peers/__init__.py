@@ -1,0 +1,1 @@
+"""What the benches measure against, and how it is installed."""

@@ -1,0 +1,93 @@
+"""A head on frozen minilm for SST-2: steps of an epoch from cached features against steps that run the encoder.
+
+The same head, batches and defaults of `transfer --how frozen` on both sides. Ours is timed over a whole epoch (quick:
+over 1,024 examples) from features that were computed before, which is not timed; the other side over a sample of the
+epoch, eight batches. The logits agree to 1e-3: features differ by the rounding of batches of other lengths.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bench.measure import Measurement, Setting, Side, Timed, check_close, in_turns
+from bench.operations import TRAINING, lstm
+from bench.peers.bert import MODEL
+from bench.samples import sst_train
+from headstart.adapt import gather_features, labelled, untrained
+from headstart.classifier import Classifier, TransferConfig
+from headstart.encoders.memory import keep_freed_memory
+from headstart.features import FeatureTable
+from headstart.generations import freshly_initialised
+from headstart.sources import result_of
+from headstart.starts import Start, open_start, settings_for
+from headstart.tasks.examples import Examples, draw
+from headstart.training.fitting import Labelled, fit
+
+QUICK_EXAMPLES = 1_024
+SAMPLED_BATCHES = 8
+TOLERANCE = 1e-3
+
+
+def run(setting: Setting) -> Iterator[Measurement]:
+    keep_freed_memory()  # as `transfer` does, for both sides
+    train = sst_train(setting.data)
+    train = draw(train, QUICK_EXAMPLES, seed=0) if setting.quick else train
+    start = open_start(MODEL)
+    config = settings_for(start, "frozen", {"fitting": {"epochs": 1.0, "min_steps": 1}})
+    with tempfile.TemporaryDirectory() as cache:
+        features = result_of(gather_features(start, train.texts, config, Path(cache)))
+        classifier = new_classifier(start, config, train, features)
+        index = {name: number for number, name in enumerate(classifier.labels)}
+        cached, _ = labelled(classifier, train, index, features)
+        some = draw(train, SAMPLED_BATCHES * config.fitting.batch, seed=0)
+        running, _ = labelled(classifier, some, index, None)
+        check(classifier, running, labelled(classifier, some, index, features)[0])
+
+        def ours() -> Timed:
+            return timed(classifier, cached, config)
+
+        def theirs() -> Timed:
+            return timed(classifier, running, config)
+
+        rates = in_turns({"ours": Side(ours), "running": Side(theirs)}, setting.repeats)
+        _, width = features.shape
+        words = sum(cached.lengths) / len(cached.lengths)
+    network = config.network
+    reading = lstm(width, network.width, directions=2) if network.cell == "lstm" else 0.0
+    yield Measurement(
+        work=f"Frozen {MODEL}, an epoch of the head on SST-2",
+        unit="examples/s",
+        ours=rates["ours"],
+        peer=rates["running"],
+        peer_name="the same head, running the encoder for each batch",
+        goal=50.0,
+        flops_per_unit=TRAINING * words * reading,
+    )
+
+
+def new_classifier(start: Start, config: TransferConfig, train: Examples, features: FeatureTable) -> Classifier:
+    names = sorted(set(train.labels))
+    classifier = freshly_initialised(0, lambda: untrained(start, config, train, names))
+    if config.mix.standardise:
+        classifier.model.standardise(*features.moments([features.rows[text] for text in train.texts]))
+    return classifier
+
+
+def timed(classifier: Classifier, examples: Labelled, config: TransferConfig) -> Timed:
+    """The steps of a fit: one pass over the examples."""
+    *_, last = fit(classifier.model, "frozen", examples, None, config.fitting, 0)
+    return Timed(len(examples.gold), last.number / last.per_second)
+
+
+def check(classifier: Classifier, running: Labelled, cached: Labelled) -> None:
+    rows: list[int] = list(range(32))
+    model: Any = classifier.model
+    model.train_only("frozen")
+    model.eval()
+    with torch.no_grad():
+        check_close("logits", cached.logits(rows), running.logits(rows), TOLERANCE)

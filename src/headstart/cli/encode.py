@@ -1,0 +1,54 @@
+"""`headstart encode SRC TEXT`: the vectors of a text, line by line, as a .npy file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from headstart.cli.transfer import Quiet
+from headstart.cli.weights import SourceArgument, watched
+
+if TYPE_CHECKING:
+    from headstart.pretrained import Layers
+
+
+def encode(
+    source: SourceArgument,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="A sentence per line, or per row of a table; - is standard input.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.npy", help="File for the vectors; must be new.")],
+    layers: Annotated[str, typer.Option("--layers", help="top, all, or the number of a layer.")] = "top",
+    pool: Annotated[str, typer.Option("--pool", help="mean or first: a row per line; words: a row per word.")] = "mean",
+    precision: Annotated[
+        str, typer.Option("--precision", help="float32, or int8 (BERT: faster, rounded).")
+    ] = "float32",
+    field: Annotated[str | None, typer.Option("--field", help="Tables: the column with the text.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """The vectors of every line of a text, as numpy opens them; the text may be of any length."""
+    from headstart.encode import encode as run_encode
+
+    done = watched(
+        run_encode(source, text, out, layers=layer(layers), pool=pool, precision=precision, field=field), quiet
+    )
+    if done.cut:
+        typer.echo(
+            f"headstart: {done.cut:,} texts were longer than what this encoder reads; the middle of each was left out.",
+            err=True,
+        )
+    rows = " x ".join(f"{n:,}" for n in done.shape)
+    empty = f", {done.empty:,} of them without a word" if done.empty else ""
+    typer.echo(f"{done.path}: {rows}, float32; {done.texts:,} lines{empty}")
+    if done.lengths:
+        typer.echo(f"{done.lengths}: how many words each line has")
+
+
+def layer(given: str) -> Layers:
+    """A word is taken as it is: whether it is a good one is said where the layers are known."""
+    try:
+        return int(given)
+    except ValueError:
+        return cast("Layers", given)

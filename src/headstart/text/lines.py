@@ -1,0 +1,74 @@
+"""Texts one by one, a line each, from files or standard input, with how far the reading is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+from headstart.errors import DataError
+from headstart.text.documents import discover
+from headstart.text.formats import FORMATS, Source, clean, format_of
+
+STANDARD_INPUT = "-"
+PLAIN = (".txt", ".txt.gz")
+
+
+class StandardInput(Source):
+    """What is piped in, as if it were a file; how long it is nobody knows."""
+
+    def __init__(self) -> None:
+        self.path = Path("standard input")
+        self.line = 0
+        self.size = 0
+        self.file = sys.stdin.buffer
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        pass  # it was not opened here
+
+    def position(self) -> int:
+        return 0
+
+
+class Lines:
+    """The texts of a file, of all files of a folder or pattern, or of standard input.
+
+    One text for every line of a .txt file, empty ones too, and for every row of a table. Memory is that of one line.
+    """
+
+    def __init__(self, given: str | Path, field: str | None = None) -> None:
+        """given: - is standard input. field: the column with the text in csv, tsv, jsonl and parquet files."""
+        self.count = 0
+        self.where = ""
+        """The last text given out: its file, and its line if the file has such."""
+        self._paths = None if str(given) == STANDARD_INPUT else discover([given])
+        self._field = field
+        self._bytes = sum(path.stat().st_size for path in self._paths or ())
+        self._bytes_read = 0
+
+    def __iter__(self) -> Iterator[str]:
+        before = 0
+        sources = [StandardInput()] if self._paths is None else map(Source, self._paths)
+        for opened in sources:
+            with opened as source:
+                for text in texts_of(source, self._field):
+                    self.count += 1
+                    self._bytes_read = before + source.position()
+                    self.where = f"{source.path}:{source.line}" if source.line else str(source.path)
+                    yield clean(text)
+                before += source.size
+
+    def expected(self) -> int:
+        """About how many texts there are in all, by the bytes read so far; 0 if there is no telling."""
+        return max(self.count, self.count * self._bytes // self._bytes_read) if self._bytes_read else 0
+
+    def nothing_there(self) -> DataError:
+        names = "standard input" if self._paths is None else ", ".join(map(str, self._paths[:3]))
+        return DataError(f"{names}: holds no text. Give at least one line that is not blank.")
+
+
+def texts_of(source: Source, field: str | None) -> Iterator[str]:
+    if isinstance(source, StandardInput) or format_of(source.path) in PLAIN:
+        return (line.rstrip("\r\n") for line in source.lines())
+    return (text for text, _ in FORMATS[format_of(source.path)](source, field, True))

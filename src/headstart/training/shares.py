@@ -1,0 +1,67 @@
+"""The gradient of a batch that the cores work out in parts, each on its own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from headstart.cores import on_cores
+from headstart.encoders.dropout import drawing_from, drawn_seed
+
+Loss = Callable[[], Tensor]
+"""A part's share of the loss, ()."""
+
+
+class SharedGradient:
+    """Leaves the sum of the parts' gradients in every parameter's grad. Parts are added in their order, so that the
+    same parts give the same bits.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
+        self.parameters = parameters
+        self.tables: dict[int, Tensor] = {}
+        """Gradients that come row by row, such as an embedding's, are added into the same array at every step."""
+
+    def of(self, losses: Sequence[Loss]) -> float:
+        """The whole loss. Each part's dropout follows from a seed of its own, drawn here."""
+        wanted = [p for p in self.parameters if p.requires_grad]
+        found = on_cores([partial(gradients, loss, wanted, drawn_seed()) for loss in losses])
+        for place, parameter in enumerate(wanted):
+            self._add(parameter, [mine for _, shares in found if (mine := shares[place]) is not None])
+        return float(sum(value for value, _ in found))
+
+    def _add(self, parameter: nn.Parameter, shares: list[Tensor]) -> None:
+        if not shares:
+            return
+        if not any(share.is_sparse for share in shares):
+            for share in shares[1:]:
+                shares[0] += share
+            parameter.grad = shares[0]
+            return
+        table = self.tables.get(id(parameter))
+        table = self.tables[id(parameter)] = torch.zeros_like(parameter) if table is None else table.zero_()
+        for share in shares:
+            table += share
+        parameter.grad = table
+
+
+def gradients(loss: Loss, parameters: list[nn.Parameter], seed: int) -> tuple[float, tuple[Tensor | None, ...]]:
+    with drawing_from(seed):
+        value = loss()
+        return float(value.detach()), torch.autograd.grad(value, parameters, allow_unused=True)
+
+
+def parts_of(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
+    """Rows in as many parts as torch has threads, with about as many units in each; the longest are in the first."""
+    order = sorted(rows, key=lambda row: (-lengths[row], row))
+    cores = min(torch.get_num_threads(), len(order))
+    total = sum(lengths[row] for row in order)
+    parts: list[list[int]] = [[] for _ in range(cores)]
+    seen = 0
+    for row in order:
+        parts[min(cores - 1, seen * cores // max(1, total))].append(row)
+        seen += lengths[row]
+    return [part for part in parts if part]

@@ -1,0 +1,52 @@
+"""`headstart encode` as its user meets it."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+TEXT = "The cat likes the film .\n\nNobody writes old songs .\n"
+
+
+def run(*arguments: str | Path, **options) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headstart", "encode", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_a_row_per_line_from_a_pipe(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "new folder" / "vectors.npy"
+    done = run(pretrained_runs["bert"], "-", "--out", out, "--layers", "all", "--quiet", input=TEXT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{out}: 3 x 3 x 16, float32; 3 lines, 1 of them without a word\n"
+    assert np.load(out).shape == (3, 3, 16)
+
+
+def test_two_bad_inputs_are_one_sentence_each(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("", encoding="utf-8")
+    for source, says in ((pretrained_runs["static"], "holds no text"), (tmp_path / "none", "no such file or folder")):
+        done = run(source, text, "--out", tmp_path / "vectors.npy")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("headstart: ")
+        assert done.stderr.count("\n") == 1
+        assert says in done.stderr
+        assert list(tmp_path.iterdir()) == [text]
+
+
+def no_room() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
+
+
+def test_no_room_for_the_file(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT * 20, encoding="utf-8")
+    done = run(pretrained_runs["static"], text, "--out", tmp_path / "vectors.npy", preexec_fn=no_room)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "cannot be written (File too large). Nothing was kept; make room there or give another --out.\n"
+    )
+    assert list(tmp_path.iterdir()) == [text]

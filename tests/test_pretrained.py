@@ -1,0 +1,100 @@
+"""A stream of sentences: the same vectors as all at once, in order, and no more memory for more of them."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headstart
+from headstart import pretrained as module
+from headstart.errors import ConfigError, DataError
+from headstart.pretrained import Pretrained
+
+KINDS = ["static", "elmo", "bert"]
+WHO = ["The cat", "Every child", "Nobody", "The old actor , my friend ,"]
+WHAT = ["the film", "a long play", "old songs .", "the music", "his work", "a new story and the city", "it", "the dog"]
+SENTENCES = [f"{who} likes {what}" for what in WHAT for who in WHO]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK_SENTENCES", 7)
+
+
+def opened(runs: dict[str, Path], kind: str) -> Pretrained:
+    return headstart.load(runs[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sentence_has_the_same_vectors_whatever_block_it_is_in(
+    kind: str, pretrained_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = opened(pretrained_runs, kind)
+    texts = ["", *SENTENCES[:20], "The cat , the dog , my friend and the old actor talk about the film .", "Nobody"]
+    alone = [encoder.represent([text])[0] for text in texts]
+    for limit in ({"BLOCK_SENTENCES": 7}, {"BLOCK_SENTENCES": 1}, {"BLOCK_BYTES": 3_000}, {"BLOCK_BYTES": 1}, {}):
+        with monkeypatch.context() as patch:
+            for name, value in limit.items():
+                patch.setattr(module, name, value)
+            streamed = list(encoder.stream(texts))
+        assert [vectors.shape for vectors in streamed] == [vectors.shape for vectors in alone]
+        for one, other in zip(streamed, alone, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+    assert alone[0].shape[1] == 0
+
+
+@pytest.mark.parametrize(("layers", "numbers"), [("all", [0, 1, 2]), ("top", [2]), (1, [1]), ([2, 0], [2, 0])])
+def test_layers_are_those_of_represent(
+    layers: str | int | list[int], numbers: list[int], pretrained_runs: dict[str, Path], small_blocks: None
+) -> None:
+    encoder, texts = opened(pretrained_runs, "bert"), SENTENCES[:9]
+    for some, every in zip(encoder.stream(texts, layers), encoder.represent(texts), strict=True):
+        np.testing.assert_array_equal(some, every[numbers])
+
+
+def test_sentences_are_taken_as_they_are_needed(pretrained_runs: dict[str, Path], small_blocks: None) -> None:
+    taken = itertools.count()
+    endless = (f"the cat likes film {next(taken)} ." for _ in itertools.repeat(None))
+    stream = opened(pretrained_runs, "static").stream(endless)
+    assert next(taken) == 0  # nothing before the first vector is asked for
+    given = len(list(itertools.islice(stream, 10)))
+    assert given == 10
+    assert next(taken) <= 10 + 2 * 7
+
+
+def test_a_wrong_layer_is_told_at_once_and_a_long_sentence_when_it_comes(pretrained_runs: dict[str, Path]) -> None:
+    encoder = opened(pretrained_runs, "bert")
+    with pytest.raises(ConfigError, match="no layer 5"):
+        encoder.stream(iter(["film"]), 5)
+    stream = encoder.stream(["film", "film " * 600])
+    with pytest.raises(DataError, match="602 pieces with its marks, and this BERT reads 512"):
+        list(stream)
+
+
+def peak_of(encoder: Pretrained, n: int) -> int:
+    """Most bytes at once while a stream of n sentences goes through."""
+
+    def texts() -> Iterator[str]:
+        return (f"{SENTENCES[i % len(SENTENCES)]} {i}" for i in range(n))
+
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in encoder.stream(texts())) == n
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_ten_times_the_sentences_take_no_more_memory(
+    pretrained_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK_SENTENCES", 256)
+    encoder = opened(pretrained_runs, "static")
+    peak_of(encoder, 600)  # what is allocated once
+    few, many = peak_of(encoder, 2_000), peak_of(encoder, 20_000)
+    assert many < 1.2 * few
