@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from headstart.config import Section
 from headstart.cores import alone
+from headstart.encoders.bert_in_use import block_in_use
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.layout import Layout, on_parts
 from headstart.encoders.linear import Linear
@@ -116,8 +117,9 @@ class Bert(nn.Module):
         layout = Layout.of(mask)
         x = self.embed(ids, segments, layout)
         states = [x]
+        in_use = alone() and not self.training and not torch.is_grad_enabled() and x.dtype == torch.float32
         for block in self.blocks:
-            x = block(x, layout)
+            x = block_in_use(block, x, layout) if in_use and isinstance(block, Block) else block(x, layout)
             states.append(x)
         return [layout.pad(state) for state in chosen(states, layers)]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import groupby
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headstart.encoders.bert import Bert, Block
+from headstart.encoders.bert_in_use import attend
 from headstart.encoders.layout import Layout
 from headstart.errors import ConfigError
 
@@ -104,30 +104,9 @@ class QuantisedBlock(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """(N, D) -> (N, D), as `headstart.encoders.bert.Block`."""
-        x = self.attention_norm(x + self.attention_out(self.attend(x, layout)))
+        x = self.attention_norm(x + self.attention_out(attend(self.query_key_value(x), self.heads, layout)))
         x = self.norm(x + self.outer(F.gelu(self.inner(x))))
         return x
-
-    def attend(self, x: Tensor, layout: Layout) -> Tensor:
-        N, D = x.shape
-        split = self.query_key_value(x).view(N, 3, self.heads, D // self.heads)
-        attended = []
-        for T, rows in rows_by_length(layout):
-            q, k, v = split[rows].unflatten(0, (-1, T)).permute(2, 0, 3, 1, 4).unbind()  # (B, heads, T, D / heads)
-            attended.append(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(-1, D))
-        return torch.cat(attended)
-
-
-def rows_by_length(layout: Layout) -> list[tuple[int, slice]]:
-    """Each run of sequences of one length: that length, and its rows among the N."""
-    B, T = layout.shape
-    lengths = [T] * B if layout.visible is None else layout.visible.sum(dim=-1).flatten().tolist()
-    found, start = [], 0
-    for length, run in groupby(length for length in lengths if length):
-        end = start + length * len(list(run))
-        found.append((length, slice(start, end)))
-        start = end
-    return found
 
 
 def product(whole: Tensor, packed: Tensor, scale: Tensor, zero_points: Tensor) -> Tensor:

@@ -1,0 +1,76 @@
+"""A block of BERT as it runs on a core of its own when no gradient is wanted: the values of `Block`, in memory kept for
+the next block.
+
+Fresh memory is given by the system page by page, and cleared: for the wide arrays between two products that costs an
+eighth of the whole. Attention takes sequences of one length together, and so never sees padding.
+"""
+
+from __future__ import annotations
+
+import threading
+from itertools import groupby
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from headstart.encoders.layout import Layout
+from headstart.encoders.linear import multiply
+
+MOST_KEPT = 1 << 24
+"""Numbers of one array that are kept; a larger one is made anew."""
+
+
+class Scratch(threading.local):
+    """This thread's arrays, by name. What is taken under a name is no longer what it was when that was taken before."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Tensor] = {}
+
+    def take(self, name: str, rows: int, columns: int) -> Tensor:
+        size = rows * columns
+        if size > MOST_KEPT:
+            return torch.empty(rows, columns)
+        if name not in self.kept or len(self.kept[name]) < size:
+            self.kept[name] = torch.empty(size)
+        return self.kept[name][:size].view(rows, columns)
+
+
+scratch = Scratch()
+
+
+def block_in_use(block: nn.Module, x: Tensor, layout: Layout) -> Tensor:
+    """(N, D) -> (N, D), as `headstart.encoders.bert.Block` in evaluation. x stays as it is."""
+    wide = linear(x, block.query_key_value, "query, key, value")
+    h = linear(attend(wide, block.heads, layout), block.attention_out, "output").add_(x)
+    x = block.attention_norm(h)
+    wide = torch.ops.aten.gelu_(linear(x, block.inner, "inner"))
+    return block.norm(linear(wide, block.outer, "output").add_(x))
+
+
+def linear(x: Tensor, layer: nn.Linear, name: str) -> Tensor:
+    return multiply(x, layer.weight.t(), scratch.take(name, len(x), layer.out_features)).add_(layer.bias)
+
+
+def attend(query_key_value: Tensor, heads: int, layout: Layout) -> Tensor:
+    """(N, 3 D) -> (N, D)."""
+    N, D = len(query_key_value), query_key_value.shape[1] // 3
+    split = query_key_value.view(N, 3, heads, D // heads)
+    attended = scratch.take("attended", N, D)
+    for T, rows in rows_by_length(layout):
+        q, k, v = split[rows].unflatten(0, (-1, T)).permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, D / heads)
+        own = attended[rows].view(-1, T, heads, D // heads)
+        own.copy_(F.scaled_dot_product_attention(q, k, v).transpose(1, 2))
+    return attended
+
+
+def rows_by_length(layout: Layout) -> list[tuple[int, slice]]:
+    """Each run of sequences of one length: that length, and its rows among the N."""
+    B, T = layout.shape
+    lengths = [T] * B if layout.visible is None else layout.visible.sum(dim=-1).flatten().tolist()
+    found, start = [], 0
+    for length, run in groupby(length for length in lengths if length):
+        end = start + length * len(list(run))
+        found.append((length, slice(start, end)))
+        start = end
+    return found
