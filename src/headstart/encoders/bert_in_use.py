@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 from itertools import groupby
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headstart.encoders.layout import Layout
-from headstart.encoders.linear import multiply
+from headstart.encoders.linear import Linear, multiply
 
 MOST_KEPT = 1 << 24
 """Numbers of one array that are kept; a larger one is made anew."""
@@ -39,16 +40,29 @@ class Scratch(threading.local):
 scratch = Scratch()
 
 
-def block_in_use(block: nn.Module, x: Tensor, layout: Layout) -> Tensor:
-    """(N, D) -> (N, D), as `headstart.encoders.bert.Block` in evaluation. x stays as it is."""
+class Parts(Protocol):
+    """What a block is made of: see `headstart.encoders.bert.Block`."""
+
+    heads: int
+    query_key_value: Linear
+    attention_out: Linear
+    attention_norm: nn.LayerNorm
+    inner: Linear
+    outer: Linear
+    norm: nn.LayerNorm
+
+
+def block_in_use(block: Parts, x: Tensor, layout: Layout) -> Tensor:
+    """(N, D) -> (N, D), as a block in evaluation. x stays as it is."""
     wide = linear(x, block.query_key_value, "query, key, value")
     h = linear(attend(wide, block.heads, layout), block.attention_out, "output").add_(x)
     x = block.attention_norm(h)
     wide = torch.ops.aten.gelu_(linear(x, block.inner, "inner"))
-    return block.norm(linear(wide, block.outer, "output").add_(x))
+    out: Tensor = block.norm(linear(wide, block.outer, "output").add_(x))
+    return out
 
 
-def linear(x: Tensor, layer: nn.Linear, name: str) -> Tensor:
+def linear(x: Tensor, layer: Linear, name: str) -> Tensor:
     return multiply(x, layer.weight.t(), scratch.take(name, len(x), layer.out_features)).add_(layer.bias)
 
 
@@ -58,7 +72,9 @@ def attend(query_key_value: Tensor, heads: int, layout: Layout) -> Tensor:
     split = query_key_value.view(N, 3, heads, D // heads)
     attended = scratch.take("attended", N, D)
     for T, rows in rows_by_length(layout):
-        q, k, v = split[rows].unflatten(0, (-1, T)).permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, D / heads)
+        q, k, v = (
+            split[rows].view(-1, T, 3, heads, D // heads).permute(2, 0, 3, 1, 4).unbind()
+        )  # each (B, heads, T, D / heads)
         own = attended[rows].view(-1, T, heads, D // heads)
         own.copy_(F.scaled_dot_product_attention(q, k, v).transpose(1, 2))
     return attended

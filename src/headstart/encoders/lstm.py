@@ -20,8 +20,10 @@ from torch.autograd.function import once_differentiable
 
 from headstart.cores import on_cores
 from headstart.encoders.linear import multiply
+from headstart.encoders.memory import Arena, Lease
 
 aten = torch.ops.aten
+arena = Arena()
 
 FORGET_BIAS = 1.0
 
@@ -149,11 +151,15 @@ class States:
     """(N, H): what the projection reads."""
     h: Tensor
 
+    lease: Lease
+    """Where all but h was taken from, and returns to when the states are no longer needed."""
+
     @staticmethod
     def empty(like: Tensor, n_h: int, n: int, D: int, H: int, P: int) -> States:
         """n_h rows of output, n of all else."""
-        x_h_1, gates, c, tanh_c, m = (like.new_empty(n, width) for width in (D + P + 1, 4 * H, H, H, H))
-        return States(x_h_1, gates, c, tanh_c, m, like.new_empty(n_h, P))
+        widths = {"x_h_1": D + P + 1, "gates": 4 * H, "c": H, "tanh_c": H, "m": H}
+        arrays = {name: arena.take(name, n, width, like) for name, width in widths.items()}
+        return States(**arrays, h=like.new_empty(n_h, P), lease=Lease(arena, arrays))
 
 
 def run(
@@ -228,28 +234,30 @@ def run_back(
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor]:
     """Gradients of x, weight, bias and projection of one direction; those of weights are one product over all steps."""
     D = weight.shape[0] - projection_weight.shape[1]
-    grad_gates, grad_h = gradients_through_time(grad_h, states, weight[D:], projection_weight, sizes, clips)
+    grad_gates = arena.take("gates", len(grad_h), weight.shape[1], grad_h)
+    grad_h = gradients_through_time(grad_h, grad_gates, states, weight[D:], projection_weight, sizes, clips)
     grad_joined = multiply(states.x_h_1.t(), grad_gates)
     grad_x = multiply(grad_gates, weight[:D].t()) if needs_x else None
+    arena.give("gates", grad_gates)
     return grad_x, grad_joined[:-1], grad_joined[-1], multiply(states.m.t(), grad_h)
 
 
 def gradients_through_time(
     grad_h: Tensor,
+    grad_gates: Tensor,
     states: States,
     recurrent_weight: Tensor,
     projection_weight: Tensor,
     sizes: list[int],
     clips: Clips,
-) -> tuple[Tensor, Tensor]:
-    """Gradients before the gates' nonlinearities, (N, 4H), and before the projection's clip, (N, P).
+) -> Tensor:
+    """Gradients before the projection's clip, (N, P), and into grad_gates, (N, 4H), those before the gates' own.
 
     A clipped value is told by lying on the bound, so a value that reaches the bound exactly counts as clipped.
     """
     cell_clip, projection_clip = clips
     H = states.c.shape[-1]
     grad_h = grad_h.clone(memory_format=torch.contiguous_format)
-    grad_gates = torch.empty_like(states.gates)
     grad_c_later = states.c.new_zeros(0, H)
     offsets = offsets_of(sizes)
     for t in reversed(range(len(sizes))):
@@ -280,7 +288,7 @@ def gradients_through_time(
             grad_c_later = grad_c.mul_(f)
         else:
             grad_f.zero_()
-    return grad_gates, grad_h
+    return grad_h
 
 
 def keep_inside_(grad: Tensor, clipped: Tensor, bound: float) -> None:

@@ -1,9 +1,12 @@
-"""Keep the memory of one training step for the next."""
+"""Keep the memory of one step for the next: fresh memory is given page by page, and every page is cleared first."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
+
+import torch
+from torch import Tensor
 
 # From glibc's <malloc.h>.
 M_TRIM_THRESHOLD = -1
@@ -22,3 +25,36 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, NEVER))
+
+
+class Arena:
+    """Arrays that were used before and are free again, for the large ones that every step needs anew."""
+
+    def __init__(self) -> None:
+        self.free: dict[str, list[Tensor]] = {}
+
+    def take(self, name: str, rows: int, columns: int, like: Tensor) -> Tensor:
+        """An array of this shape, with anything in it. Those of one name are alike in size."""
+        size, free = rows * columns, self.free.setdefault(f"{name} {like.dtype} {like.device}", [])
+        try:
+            kept = free.pop()
+        except IndexError:
+            kept = like.new_empty(0)
+        if len(kept) < size:
+            kept = torch.empty(size, dtype=like.dtype, device=like.device)
+        return kept[:size].view(rows, columns)
+
+    def give(self, name: str, taken: Tensor) -> None:
+        whole = taken._base if taken._base is not None else taken
+        self.free[f"{name} {taken.dtype} {taken.device}"].append(whole.flatten())
+
+
+class Lease:
+    """Arrays of an arena for as long as this object lives, as those that a graph needs until it is freed."""
+
+    def __init__(self, arena: Arena, arrays: dict[str, Tensor]) -> None:
+        self.arena, self.arrays = arena, arrays
+
+    def __del__(self) -> None:
+        for name, array in self.arrays.items():
+            self.arena.give(name, array)
