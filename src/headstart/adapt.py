@@ -19,6 +19,7 @@ from headstart.batches.order import seed_of
 from headstart.classifier import Classifier, TransferConfig, encoder_of, longest_row, new_model, text_examples
 from headstart.config import cache_home
 from headstart.encoders.memory import keep_freed_memory
+from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError, HeadstartError
 from headstart.features import FeatureTable, gather
@@ -186,7 +187,16 @@ def labelled(
     rows = [features.rows[text] for text in examples.texts]
     device = next(model.parameters()).device
 
+    lengths = [features.length(row) for row in rows]
+    if model.reads_means():
+        means = features.means(rows).to(device)
+
+        def logits_of_means(numbers: Sequence[int]) -> torch.Tensor:
+            return model.read(Representations(means.layers[:, numbers], means.mask[numbers]))
+
+        return Labelled(logits_of_means, lengths, gold), int(features.cut[rows].sum())
+
     def logits(numbers: Sequence[int]) -> torch.Tensor:
         return model.read(features.batch([rows[i] for i in numbers]).to(device))
 
-    return Labelled(logits, [features.length(row) for row in rows], gold), int(features.cut[rows].sum())
+    return Labelled(logits, lengths, gold), int(features.cut[rows].sum())

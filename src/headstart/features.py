@@ -59,6 +59,16 @@ class FeatureTable:
         deviation = np.sqrt(np.maximum(square / max(1, count) - mean**2, 0.0))
         return torch.from_numpy(mean.astype(np.float32)), torch.from_numpy(deviation.astype(np.float32))
 
+    def means(self, rows: Sequence[int]) -> Representations:
+        """The mean of each text's words, as texts of one word: layers (K, B, 1, D). A text without words has none."""
+        K, D = self.shape
+        found = np.zeros((len(rows), 1, K, D), dtype=np.float32)
+        mask = np.array([[self.length(row) > 0] for row in rows], dtype=bool)
+        for number, row in enumerate(rows):
+            if mask[number]:
+                found[number, 0] = self.layers[self.offsets[row] : self.offsets[row + 1]].mean(0, dtype=np.float32)
+        return Representations(torch.from_numpy(found).permute(2, 0, 1, 3), torch.from_numpy(mask))
+
     def batch(self, rows: Sequence[int]) -> Representations:
         """The features of some texts, padded at the end: layers (K, B, W, D)."""
         lengths = [self.length(row) for row in rows]

@@ -132,6 +132,16 @@ class Model(nn.Module):
         divides = getattr(self.encoder, "divides_batches", False) and self.head.recurrent is None
         return bool(divides) and not self.encoder_is_frozen() and next(self.parameters()).device.type == "cpu"
 
+    def reads_means(self) -> bool:
+        """Whether its logits are the same when a text's words are replaced by their mean, which is then known before.
+
+        So it is for the mean of the words without a recurrent network before it, if layers are mixed with weights that
+        all words share.
+        """
+        kinds = {(mix.config.kind, mix.config.norm) for _, mix in self.placed_mixes()}
+        linear = all(kind != "attention" and not norm for kind, norm in kinds)
+        return linear and self.head.recurrent is None and self.head.config.pool == "mean"
+
     def encoder_stages(self) -> list[list[nn.Parameter]]:
         """The encoder's parameters, bottom to top."""
         if self.encoder is None:

@@ -128,7 +128,8 @@ class Pretrained:
         """
         self.encoder.eval()
         device = next(self.encoder.parameters()).device
-        for numbers in sorted_batches([len(row.ids) for row in rows], BATCH_UNITS):
+        units = getattr(self.encoder, "batch_units", BATCH_UNITS)
+        for numbers in sorted_batches([len(row.ids) for row in rows], units):
             batch = collate([rows[i] for i in numbers]).to(device)
             with torch.no_grad():
                 R: Representations = self.encoder(batch.ids, batch.mask, batch.segments, layers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -26,6 +27,10 @@ class LanguageModelBatch:
         """Targets per direction: every token but the first (forward) or but the last (backward) of its sentence."""
         pairs = int((self.mask[:, 1:] & self.mask[:, :-1]).sum())
         return {"forward": pairs, "backward": pairs}
+
+    def parts(self, n: int) -> list[LanguageModelBatch]:
+        """Undivided: its two directions are for two cores already."""
+        return [self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +63,20 @@ class MaskedBatch:
         if self.is_next is not None:
             counts["next"] = len(self.is_next)
         return counts
+
+    def parts(self, n: int) -> list[MaskedBatch]:
+        """Its sequences in n batches of like size, for as many cores; fewer if there are fewer sequences."""
+        B, T = self.ids.shape
+        bounds = sorted({B * part // n for part in range(n + 1)})
+        return [self._rows(first, last, T) for first, last in pairwise(bounds)]
+
+    def _rows(self, first: int, last: int, T: int) -> MaskedBatch:
+        mine = (self.positions >= first * T) & (self.positions < last * T)
+        return MaskedBatch(
+            self.ids[first:last],
+            self.mask[first:last],
+            self.segments[first:last],
+            self.positions[mine] - first * T,
+            self.gold[mine],
+            None if self.is_next is None else self.is_next[first:last],
+        )

@@ -119,6 +119,11 @@ class Elmo(nn.Module):
         """K and D of its representations."""
         return self.config.layers + 1, self.directions * self.config.projection
 
+    @property
+    def batch_units(self) -> int:
+        """Tokens that are best encoded together: each step of the LSTM is one product, the better the more rows."""
+        return max(2_048, (1 << 20) // self.config.projection)
+
     def forward(
         self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
     ) -> Representations:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import torch
@@ -17,6 +18,7 @@ from headstart.errors import DataError
 from headstart.heads.language_model import LossTerm
 from headstart.training.learner import StepResult, copy_state
 from headstart.training.optim import AdamW, OptimizerConfig
+from headstart.training.shares import SharedGradient
 
 Batch = LanguageModelBatch | MaskedBatch
 LIBRARY_BYTES = 400_000_000
@@ -53,6 +55,7 @@ class NeuralLearner:
         self.model = model.to(self.device)
         self.batches, self.valid = batches, valid
         self.optimizer = AdamW(model, optimizer)
+        self.gradient = SharedGradient(list(self.optimizer.parameters.values()))
         self.accumulate, self.seed = accumulate, seed
         self.bfloat16 = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(self.device))
 
@@ -70,15 +73,16 @@ class NeuralLearner:
         with seeded(seed_of(self.seed, "step", number), self.device):
             generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
             for batch in micro_batches:
-                with self._precision():
-                    terms: dict[str, LossTerm] = self.model(batch, generator)
-                # Each sum is divided by its count over all micro-batches: the gradient is that of one big batch.
-                shares = [term.total / totals[name] for name, term in terms.items()]
-                torch.autograd.backward(torch.stack(shares).sum())
-                for name, term in terms.items():
-                    sums[name] += float(term.total.detach())
-        parts = {name: sums[name] / totals[name] for name in terms}
-        loss = math.fsum(parts.values())
+                parts = batch.parts(1 if self.device.type != "cpu" else torch.get_num_threads())
+                found: list[dict[str, float]] = [{} for _ in parts]
+                self.gradient.of(
+                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)]
+                )
+                for mine in found:
+                    for name, total in mine.items():
+                        sums[name] += total
+        means = {name: sums[name] / totals[name] for name in found[0]}
+        loss = math.fsum(means.values())
         if not math.isfinite(loss):
             raise DataError(
                 f"The loss is {loss} at step {number + 1}; the learning rate is too high for this model and text. "
@@ -87,7 +91,14 @@ class NeuralLearner:
             )
         norm = self.optimizer.step(rate)
         units = sum(int(batch.mask.sum()) for batch in micro_batches)
-        return StepResult(loss, units, {**parts, "gradient_norm": norm})
+        return StepResult(loss, units, {**means, "gradient_norm": norm})
+
+    def _loss(self, batch: Batch, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator) -> Tensor:
+        """Each sum is divided by its count over all micro-batches: the gradient is that of one big batch."""
+        with self._precision():
+            terms: dict[str, LossTerm] = self.model(batch, generator)
+        sums.update({name: float(term.total.detach()) for name, term in terms.items()})
+        return torch.stack([term.total / totals[name] for name, term in terms.items()]).sum()
 
     def evaluate(self, most_units: int | None) -> dict[str, float]:
         """Perplexity and accuracy of each loss on the held-out text, with the same batches and masks every time."""

@@ -16,9 +16,7 @@ Loss = Callable[[], Tensor]
 
 
 class SharedGradient:
-    """Leaves the sum of the parts' gradients in every parameter's grad. Parts are added in their order, so that the
-    same parts give the same bits.
-    """
+    """Adds the parts' gradients to every parameter's grad, in their order: the same parts give the same bits."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = parameters
@@ -34,18 +32,16 @@ class SharedGradient:
         return float(sum(value for value, _ in found))
 
     def _add(self, parameter: nn.Parameter, shares: list[Tensor]) -> None:
-        if not shares:
-            return
-        if not any(share.is_sparse for share in shares):
-            for share in shares[1:]:
-                shares[0] += share
-            parameter.grad = shares[0]
-            return
-        table = self.tables.get(id(parameter))
-        table = self.tables[id(parameter)] = torch.zeros_like(parameter) if table is None else table.zero_()
+        """To the gradient that is there already, if any."""
+        if parameter.grad is None and any(share.is_sparse for share in shares):
+            table = self.tables.get(id(parameter))
+            parameter.grad = torch.zeros_like(parameter) if table is None else table.zero_()
+            self.tables[id(parameter)] = parameter.grad
         for share in shares:
-            table += share
-        parameter.grad = table
+            if parameter.grad is None:
+                parameter.grad = share
+            else:
+                parameter.grad += share
 
 
 def gradients(loss: Loss, parameters: list[nn.Parameter], seed: int) -> tuple[float, tuple[Tensor | None, ...]]:
