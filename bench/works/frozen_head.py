@@ -1,9 +1,9 @@
 """A head on frozen minilm for SST-2: steps of an epoch from cached features against steps that run the encoder.
 
 Two heads: a linear one on the mean of the words, and the recurrent one that `transfer --how frozen` has by default,
-whose own products the cache cannot save. The same head and batches on both sides. Ours is timed over a whole epoch (quick:
-over 1,024 examples) from features that were computed before, which is not timed; the other side over a sample of the
-epoch, eight batches. The logits agree to 1e-3: features differ by the rounding of batches of other lengths.
+whose own products the cache cannot save. The same head and batches on both sides. Ours is timed over a whole epoch
+(quick: over 1,024 examples) from features that were computed before, which is not timed; the other side over a sample
+of the epoch, eight batches. The logits agree to 1e-3: features differ by the rounding of batches of other lengths.
 """
 
 from __future__ import annotations

@@ -125,13 +125,15 @@ def fit(
     every = max(1, steps // config.evaluations)
     stages = len(task.groups()) - 1
     per_epoch = -(-len(train.gold) // config.batch)
+    in_parts = task.divides_batches()
     batches: list[list[int]] = []
     for number in range(steps):
         if how == "gradual":
             task.train_only("gradual", min(stages, int(number / (config.unfreeze * steps) * (stages + 1))))
+            in_parts = task.divides_batches()
         if number % per_epoch == 0:
             batches = epoch_batches(train.lengths, config.batch, number // per_epoch, seed)
-        loss = step(model, optimizer, shared, train, batches[number % per_epoch], number, steps, config, seed)
+        loss = step(model, optimizer, shared, train, batches[number % per_epoch], number, steps, config, seed, in_parts)
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
@@ -155,12 +157,14 @@ def step(
     steps: int,
     config: FittingConfig,
     seed: int,
+    in_parts: bool,
 ) -> float:
-    model.train()
+    if not model.training:  # it walks through every module
+        model.train()
     device = next(model.parameters()).device
     task: TaskModel = model  # type: ignore[assignment]
     with seeded(seed_of(seed, "fit", number), device):
-        parts = parts_of(rows, train.lengths) if task.divides_batches() else [rows]
+        parts = parts_of(rows, train.lengths) if in_parts else [rows]
 
         def loss_of(part: list[int]) -> Tensor:
             gold = torch.from_numpy(train.gold[part]).to(device)

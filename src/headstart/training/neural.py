@@ -184,7 +184,10 @@ def scores(sums: Mapping[str, list[float]]) -> dict[str, float]:
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """torch's own randomness (dropout) from this seed inside the block, as it was after it."""
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
+        # torch.manual_seed would note where it was called from, for devices that may come later: most of a small step.
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         yield
 
 
