@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.config import Section
+from headstart.cores import on_cores
 from headstart.encoders.bert import Bert, initialise
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.elmo import Elmo
@@ -81,17 +83,26 @@ class ElmoLanguageModel(nn.Module):
         top = self.encoder.hidden_states(batch.characters, batch.mask)[-1]
         followed = batch.mask[:, 1:] & batch.mask[:, :-1]
         width = self.encoder.config.projection
-        forward_states, forward_words = top[:, :-1, :width][followed], batch.targets[:, 1:][followed]
-        terms = {"forward": self.head(self.dropout(forward_states), forward_words, generator)}
+        states = {"forward": (top[:, :-1, :width][followed], batch.targets[:, 1:][followed])}
         if self.encoder.config.directions == "both":
-            backward_states, backward_words = top[:, 1:, width:][followed], batch.targets[:, :-1][followed]
-            terms["backward"] = self.head(self.dropout(backward_states), backward_words, generator)
-        return terms
+            states["backward"] = top[:, 1:, width:][followed], batch.targets[:, :-1][followed]
+        # Each direction's softmax on a core of its own, with samples that do not hang on which of them is first.
+        works = [
+            partial(self.head, self.dropout(h), words, None if generator is None else spawned(generator))
+            for h, words in states.values()
+        ]
+        return dict(zip(states, on_cores(works), strict=True))
 
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, one chunk of logits twice (evaluation's, too), and about ten arrays of sampled logits."""
         sampled = 10 * B * T * (self.head.samples or 0)
         return self.encoder.activation_floats(B, T) + 2 * min(B * T, CHUNK) * len(self.head.bias) + sampled
+
+
+def spawned(generator: torch.Generator) -> torch.Generator:
+    """Another generator, whose numbers follow from this one's next."""
+    seed = int(torch.randint(torch.iinfo(torch.int64).max, (), generator=generator, device=generator.device))
+    return torch.Generator(generator.device).manual_seed(seed)
 
 
 class HiddenPieceHead(nn.Module):

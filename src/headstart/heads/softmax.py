@@ -14,8 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from headstart.encoders.linear import multiply
+from headstart.encoders.memory import Arena
 from headstart.errors import ConfigError
 
+arena = Arena()
 CHUNK = 512
 """Rows of logits that exist at a time."""
 
@@ -49,14 +52,14 @@ class _ChunkedSoftmaxLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         needs_h, needs_weight, needs_bias = ctx.needs_input_grad[:3]
         grad_h = torch.empty_like(h) if needs_h else None
-        grad_weight = torch.zeros_like(weight) if needs_weight else None
+        grad_weight = torch.empty_like(weight) if needs_weight else None
         grad_bias = torch.zeros_like(bias) if needs_bias else None
         total = h.new_zeros(())
         correct = torch.zeros((), dtype=torch.int64, device=h.device)
-        logits_buffer = h.new_empty(min(chunk, len(h)), len(weight))
+        logits_buffer = arena.take("logits", min(chunk, len(h)), len(weight), h)
         for start in range(0, len(h), chunk):
             rows, gold = h[start : start + chunk], targets[start : start + chunk, None]
-            logits = torch.addmm(bias, rows, weight.t(), out=logits_buffer[: len(rows)])
+            logits = multiply(rows, weight.t(), logits_buffer[: len(rows)]).add_(bias)
             gold_logits = logits.gather(1, gold)
             best, best_word = logits.max(dim=1, keepdim=True)
             correct += (best_word == gold).sum()
@@ -69,11 +72,16 @@ class _ChunkedSoftmaxLoss(torch.autograd.Function):
             slope = exponentials.div_(normaliser)
             slope.scatter_add_(1, gold, slope.new_full((), -1.0).expand_as(gold))
             if grad_h is not None:
-                torch.mm(slope, weight, out=grad_h[start : start + chunk])
-            if grad_weight is not None:
+                multiply(slope, weight, grad_h[start : start + chunk])
+            if grad_weight is not None and not start:
+                multiply(slope.t(), rows, grad_weight)
+            elif grad_weight is not None:
                 grad_weight.addmm_(slope.t(), rows)
             if grad_bias is not None:
                 grad_bias += slope.sum(dim=0)
+        arena.give("logits", logits_buffer)
+        if grad_weight is not None and not len(h):
+            grad_weight.zero_()
         ctx.gradients = (grad_h, grad_weight, grad_bias)
         ctx.mark_non_differentiable(correct)
         return total, correct
