@@ -6,13 +6,14 @@ agree to 1e-4 of their value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from bench.measure import Measurement, OneBatch, Setting, Side, check_close, in_turns
 from bench.operations import TRAINING, bert, softmax
+from bench.remote import Remote
 from headstart.batches.batch import MaskedBatch
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.memory import keep_freed_memory
@@ -61,36 +62,48 @@ def transformers_twin(model: MaskedLanguageModel) -> Any:
     return peer
 
 
-def run(setting: Setting) -> Iterator[Measurement]:
-    keep_freed_memory()  # as `pretrain` does, for both sides
-    batch = random_batch()
-    model = freshly_initialised(0, lambda: MaskedLanguageModel(Bert(MINI, V)))
-    peer = transformers_twin(model)
-    inputs = {
+def inputs_of(batch: MaskedBatch) -> dict[str, Any]:
+    return {
         "input_ids": batch.ids,
         "attention_mask": batch.mask.long(),
         "token_type_ids": batch.segments,
         "labels": torch.full((B * T,), -100).scatter(0, batch.positions, batch.gold).view(B, T),
         "next_sentence_label": (~batch.is_next).long() if batch.is_next is not None else None,
     }
-    with torch.no_grad():
-        mine = sum(term.total / term.count for term in model.eval()(batch).values())
-        check_close("losses", mine / peer.eval()(**inputs).loss, torch.ones(()), TOLERANCE)
-    peer.train()
-    learner = NeuralLearner(model, OneBatch(batch), None, OptimizerConfig(), accumulate=1, seed=0)
+
+
+def new_model() -> MaskedLanguageModel:
+    return freshly_initialised(0, lambda: MaskedLanguageModel(Bert(MINI, V)))
+
+
+def transformers_step() -> Callable[[], float]:
+    peer = transformers_twin(new_model()).train()
+    inputs = inputs_of(random_batch())
     optimizer = torch.optim.AdamW(peer.parameters(), lr=1e-4, weight_decay=0.01)
 
-    def ours() -> int:
-        return learner.step(0, 0.1).units
-
-    def theirs() -> int:
+    def theirs() -> float:
         peer(**inputs).loss.backward()
         torch.nn.utils.clip_grad_norm_(peer.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
         return B * T
 
-    rates = in_turns({"ours": Side(ours), "transformers": Side(theirs)}, setting.repeats)
+    return theirs
+
+
+def run(setting: Setting) -> Iterator[Measurement]:
+    keep_freed_memory()  # as `pretrain` does; the peer has a process of its own
+    batch, model = random_batch(), new_model()
+    with torch.no_grad():
+        mine = sum(term.total / term.count for term in model.eval()(batch).values())
+        their = transformers_twin(model).eval()(**inputs_of(batch)).loss
+        check_close("losses", mine / their, torch.ones(()), TOLERANCE)
+    learner = NeuralLearner(model, OneBatch(batch), None, OptimizerConfig(), accumulate=1, seed=0)
+
+    def ours() -> int:
+        return learner.step(0, 0.1).units
+
+    rates = in_turns({"ours": Side(ours), "transformers": Side(Remote(transformers_step))}, setting.repeats)
     head = 2 * MINI.width**2 + softmax(MINI.width, V)
     yield Measurement(
         work=f"BERT mini pretraining step, {B} x {T}",

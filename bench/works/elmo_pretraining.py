@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from bench.measure import Measurement, OneBatch, Setting, Side, check_close, in_turns
 from bench.operations import TRAINING, bilstm, softmax, word_vector
 from bench.peers.elmo import SMALL, AllenNlpLanguageModel, random_elmo
+from bench.remote import Remote
 from bench.samples import lines
 from bench.works import FEW_REVIEWS
 from headstart.batches.batch import LanguageModelBatch
@@ -53,31 +54,46 @@ def real_batch(path: Path) -> tuple[list[list[str]], LanguageModelBatch, int]:
     return sentences, batch, len(vocabulary)
 
 
-def run(setting: Setting) -> Iterator[Measurement]:
-    from allennlp.modules.elmo import batch_to_ids
-
-    keep_freed_memory()  # as `pretrain` does, for both sides
-    sentences, batch, n_words = real_batch(setting.data / FEW_REVIEWS)
+def models(n_words: int) -> tuple[ElmoLanguageModel, AllenNlpLanguageModel]:
+    """Ours, and the same from AllenNLP's modules with the same weights."""
     with tempfile.TemporaryDirectory() as folder:
         encoder = random_elmo(Path(folder) / "elmo")
         model = ElmoLanguageModel(encoder, n_words)
-        peer = AllenNlpLanguageModel(Path(folder) / "elmo", model.head.weight, model.head.bias)
+        return model, AllenNlpLanguageModel(Path(folder) / "elmo", model.head.weight, model.head.bias)
+
+
+def allennlp_step(path: Path) -> Callable[[], float]:
+    from allennlp.modules.elmo import batch_to_ids
+
+    sentences, batch, n_words = real_batch(path)
+    _, peer = models(n_words)
     characters = batch_to_ids(sentences)
-    learner = NeuralLearner(model, OneBatch(batch), None, OptimizerConfig(), accumulate=1, seed=0)
     optimizer = AdamW(peer, OptimizerConfig())
-    with torch.no_grad():
-        mine = sum(term.total / term.count for term in model.train()(batch).values())
-        their = peer(characters, batch.targets)
-    check_close("losses", mine / their, torch.ones(()), TOLERANCE)
 
-    def ours() -> int:
-        return learner.step(0, RATE).units
-
-    def theirs() -> int:
+    def theirs() -> float:
         peer(characters, batch.targets).backward()
         optimizer.step(RATE)
         return batch.targets.numel()
 
+    return theirs
+
+
+def run(setting: Setting) -> Iterator[Measurement]:
+    from allennlp.modules.elmo import batch_to_ids
+
+    keep_freed_memory()  # as `pretrain` does; the peer has a process of its own
+    sentences, batch, n_words = real_batch(setting.data / FEW_REVIEWS)
+    model, peer = models(n_words)
+    with torch.no_grad():
+        mine = sum(term.total / term.count for term in model.train()(batch).values())
+        their = peer(batch_to_ids(sentences), batch.targets)
+    check_close("losses", mine / their, torch.ones(()), TOLERANCE)
+    learner = NeuralLearner(model, OneBatch(batch), None, OptimizerConfig(), accumulate=1, seed=0)
+
+    def ours() -> int:
+        return learner.step(0, RATE).units
+
+    theirs = Remote(allennlp_step, setting.data / FEW_REVIEWS)
     rates = in_turns({"ours": Side(ours), "allennlp": Side(theirs)}, setting.repeats)
     n_tokens = batch.targets.numel()
     distinct = len({word for words in sentences for word in words}) + 2
