@@ -97,3 +97,15 @@ def test_broken_entries_are_named(pretrained_runs: dict[str, Path], tmp_path: Pa
     (entry / "layers.bin").write_bytes(b"cut")
     with pytest.raises(DataError, match=r"cached features are broken .* Remove this folder"):
         result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+
+
+def test_means_are_those_of_the_words_and_a_text_without_words_has_none(
+    pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    pretrained = headstart.load(pretrained_runs["bert"])
+    table = result_of(gather(pretrained, [*TEXTS, ""], longest=64, cache=tmp_path))
+    R = table.means([table.rows[text] for text in [*TEXTS, ""]])
+    assert R.mask[:, 0].tolist() == [True, True, True, False]
+    for row, vectors in enumerate(pretrained.represent(TEXTS)):
+        np.testing.assert_allclose(R.layers[:, row, 0].numpy(), vectors.mean(1), atol=1e-5)
+    assert not R.layers[:, 3].any()

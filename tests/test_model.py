@@ -10,6 +10,7 @@ from headstart.batches.task import TextBatch
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.character_network import WORD_PADDING
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError
 from headstart.heads.classify import CELLS, POOLS, NetworkConfig
@@ -243,3 +244,29 @@ def test_what_cannot_be_built_is_refused() -> None:
         model("static").train_only("finetun")
     with pytest.raises(ConfigError, match="number of open stages, 0 or more; got None"):
         model("static").train_only("gradual")
+
+
+@pytest.mark.parametrize("kind", MIXES)
+@pytest.mark.parametrize("norm", [False, True])
+def test_a_model_that_says_so_reads_the_mean_of_the_words_as_the_words(kind: str, norm: bool) -> None:
+    made = model("elmo", MixConfig(kind=kind, norm=norm), NetworkConfig(cell="none", pool="mean"))
+    assert made.reads_means() == (kind != "attention" and not norm)
+    assert not model("elmo", network=NetworkConfig(cell="none", pool="max")).reads_means()
+    assert not model("elmo", network=NetworkConfig(cell="lstm", pool="mean", width=4)).reads_means()
+    K, D = SHAPES["elmo"]
+    made.standardise(torch.randn(K, D), torch.rand(K, D) + 0.5)
+    mask = torch.arange(6) < torch.tensor(LENGTHS)[:, None]
+    words = torch.randn(K, len(LENGTHS), 6, D) * mask[..., None]
+    means = words.sum(dim=2, keepdim=True) / torch.tensor(LENGTHS)[:, None, None]
+    from_words = made.read(Representations(words, mask))
+    from_means = made.read(Representations(means, mask[:, :1]))
+    assert torch.allclose(from_words, from_means, atol=1e-5) == made.reads_means()
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_batches_are_divided_for_a_bert_that_is_trained_and_no_recurrent_network(how: str) -> None:
+    plain = NetworkConfig(cell="none", pool="first")
+    for kind, network, wanted in [("bert", plain, True), ("elmo", plain, False), ("bert", NetworkConfig(width=4), False)]:
+        made = model(kind, network=network)
+        made.train_only(how, 2)
+        assert made.divides_batches() == (wanted and how != "frozen")

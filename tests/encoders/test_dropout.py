@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headstart.encoders.dropout import Dropout
+from headstart.encoders.dropout import Dropout, drawing_from
 
 
 def test_drops_the_asked_share_and_keeps_the_mean() -> None:
@@ -36,3 +36,19 @@ def test_evaluation_and_rate_zero_change_nothing() -> None:
     x = torch.randn(3, 3)
     assert Dropout(0.5).eval()(x) is x
     assert Dropout(0.0)(x) is x
+
+
+def test_inside_a_drawing_its_seed_decides_and_torch_is_left_alone() -> None:
+    dropout, x = Dropout(0.3), torch.ones(40)
+    state = torch.get_rng_state()
+    with drawing_from(5):
+        first, second = dropout(x), dropout(x)
+    torch.manual_seed(99)
+    with drawing_from(5):
+        assert torch.equal(dropout(x), first)
+        assert torch.equal(dropout(x), second)
+    assert not torch.equal(first, second)
+    torch.set_rng_state(state)
+    with drawing_from(5):
+        dropout(x)
+    assert torch.equal(torch.get_rng_state(), state)

@@ -2,6 +2,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from headstart.encoders.memory import Arena, Lease
 
 PAGES_TAKEN = """
 import resource
@@ -24,3 +27,32 @@ def test_freed_memory_is_used_again_without_asking_the_system() -> None:
     run = subprocess.run([sys.executable, "-c", PAGES_TAKEN], capture_output=True, text=True, check=True)
     first, second = map(int, run.stdout.split())
     assert second < first / 10
+
+
+def test_an_arena_gives_an_array_again_that_was_given_back() -> None:
+    arena, like = Arena(), torch.zeros(())
+    first = arena.take("gates", 4, 5, like)
+    second = arena.take("gates", 4, 5, like)
+    assert first.shape == (4, 5)
+    assert first.data_ptr() != second.data_ptr()
+    arena.give("gates", first)
+    smaller = arena.take("gates", 3, 5, like)
+    assert smaller.data_ptr() == first.data_ptr()
+    arena.give("gates", smaller)
+    assert arena.take("gates", 4, 5, like).data_ptr() == first.data_ptr(), "the smaller use forgot the whole"
+    assert arena.take("gates", 2, 2, torch.zeros((), dtype=torch.float64)).dtype == torch.float64
+
+
+def test_a_larger_array_is_made_where_the_free_one_is_too_small() -> None:
+    arena, like = Arena(), torch.zeros(())
+    arena.give("c", arena.take("c", 2, 2, like))
+    assert arena.take("c", 3, 3, like).shape == (3, 3)
+
+
+def test_a_lease_ends_with_the_object() -> None:
+    arena = Arena()
+    lease = Lease(arena, {"m": arena.take("m", 2, 3, torch.zeros(()))})
+    address = lease.arrays["m"].data_ptr()
+    assert not arena.free["m torch.float32 cpu"]
+    del lease
+    assert [array.data_ptr() for array in arena.free["m torch.float32 cpu"]] == [address]
