@@ -266,7 +266,11 @@ def test_a_model_that_says_so_reads_the_mean_of_the_words_as_the_words(kind: str
 @pytest.mark.parametrize("how", HOWS)
 def test_batches_are_divided_for_a_bert_that_is_trained_and_no_recurrent_network(how: str) -> None:
     plain = NetworkConfig(cell="none", pool="first")
-    for kind, network, wanted in [("bert", plain, True), ("elmo", plain, False), ("bert", NetworkConfig(width=4), False)]:
+    for kind, network, wanted in [
+        ("bert", plain, True),
+        ("elmo", plain, False),
+        ("bert", NetworkConfig(width=4), False),
+    ]:
         made = model(kind, network=network)
         made.train_only(how, 2)
         assert made.divides_batches() == (wanted and how != "frozen")

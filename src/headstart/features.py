@@ -117,12 +117,14 @@ def compute(
     offsets = np.concatenate([[0], np.cumsum([len(row.word_starts) for row in rows])]).astype(np.int64)
     table: NDArray[Any] | None = None
     done = 0
-    for numbers, R in pretrained.encode(rows):
-        values = R.layers.permute(1, 2, 0, 3).cpu().numpy()
+    for numbers, words in pretrained.encode(rows):
+        values, seen = words.transpose(0, 1).cpu().numpy(), 0
         if table is None:
-            table = new_table(folder, (int(offsets[-1]), *values.shape[2:]), precision)
-        for row, number in enumerate(numbers):
-            table[offsets[number] : offsets[number + 1]] = values[row, : len(rows[number].word_starts)]
+            table = new_table(folder, (int(offsets[-1]), *values.shape[1:]), precision)
+        for number in numbers:
+            n = len(rows[number].word_starts)
+            table[offsets[number] : offsets[number + 1]] = values[seen : seen + n]
+            seen += n
         done += len(numbers)
         os.utime(folder)  # still at work: not a folder that somebody left
         yield Reading("encoding", done, len(rows))

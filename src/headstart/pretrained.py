@@ -18,7 +18,7 @@ from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.carried import carried_states
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.quantised import quantised
-from headstart.encoders.representations import Representations
+from headstart.encoders.representations import Representations, Tokens
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.heads.language_model import HiddenPieceHead, NextWordHead
@@ -28,7 +28,7 @@ from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
-BATCH_UNITS = 2_048
+BATCH_UNITS = 4_096
 BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
 """A stream holds at most so many sentences, and so many bytes of their ids and vectors, or one sentence."""
 Vectors = NDArray[np.float32]
@@ -111,29 +111,31 @@ class Pretrained:
         # In one array: thousands of small ones that live as long as the block would leave the memory full of holes.
         held = np.empty((len(chosen), ends[-1], encoder.shape[1]), np.float32)
         worded = [i for i, n in enumerate(lengths) if n]
-        for batch, R in self.encode([rows[i] for i in worded], chosen):
-            layers = R.layers.cpu().numpy()
-            for row, i in enumerate(worded[number] for number in batch):
-                held[:, ends[i] - lengths[i] : ends[i]] = layers[:, row, : lengths[i]]
+        for batch, found in self.encode([rows[i] for i in worded], chosen):
+            layers, seen = found.cpu().numpy(), 0
+            for i in (worded[number] for number in batch):
+                held[:, ends[i] - lengths[i] : ends[i]] = layers[:, seen : seen + lengths[i]]
+                seen += lengths[i]
             yield len(batch), iter(())
         ready = (held[:, end - n : end].copy() for n, end in zip(lengths, ends, strict=True))
         yield len(rows) - len(worded), ready
 
     def encode(
         self, rows: Sequence[TextRow], layers: Sequence[int] | None = None
-    ) -> Iterator[tuple[list[int], Representations]]:
-        """Batches of rows of like length with their representations at words; the numbers say which rows they are.
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Rows of like length together: their numbers, and the representations of their words in turn, (K, words, D).
 
         layers: only these, by default all.
         """
-        self.encoder.eval()
-        device = next(self.encoder.parameters()).device
-        units = getattr(self.encoder, "batch_units", BATCH_UNITS)
+        encoder: Any = self.encoder.eval()
+        device = next(encoder.parameters()).device
+        units = getattr(encoder, "batch_units", BATCH_UNITS)
         for numbers in sorted_batches([len(row.ids) for row in rows], units):
             batch = collate([rows[i] for i in numbers]).to(device)
             with torch.no_grad():
-                R: Representations = self.encoder(batch.ids, batch.mask, batch.segments, layers)
-            yield numbers, R.at_words(batch.word_starts)
+                tokens: Tokens = encoder.tokens(batch.ids, batch.mask, batch.segments, layers)
+                words = tokens.at(batch.word_starts)
+            yield numbers, words
 
     def check_lengths(self, rows: Sequence[TextRow]) -> None:
         """A sentence that does not fit into the encoder is an error that tells its length."""

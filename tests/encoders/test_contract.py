@@ -65,3 +65,16 @@ def test_only_the_layers_that_are_wanted_are_given(encoder: nn.Module) -> None:
     whole = encoder(ids, mask).layers
     for wanted in ([0], [-1], [len(whole) - 1, 0]):
         torch.testing.assert_close(encoder(ids, mask, None, wanted).layers, whole[wanted], atol=1e-6, rtol=1e-5)
+
+
+def test_tokens_in_use_are_those_of_the_padded_batch(encoder: nn.Module) -> None:
+    encoder.eval()
+    ids, mask = ids_for(encoder, 4, 40), torch.arange(40) < torch.tensor([[3], [40], [1], [17]])
+    whole = encoder(ids, mask).layers
+    with torch.no_grad():
+        tokens = encoder.tokens(ids, mask)
+        top = encoder.tokens(ids, mask, None, [-1])
+    torch.testing.assert_close(torch.stack(tokens.padded(mask)), whole, atol=1e-5, rtol=1e-5)
+    places = torch.tensor([[0, 2, -1], [39, -1, 1], [-1, -1, -1], [16, 16, 0]])
+    expected = torch.stack([whole[-1, b, t] for b, row in enumerate(places) for t in row if t >= 0])
+    torch.testing.assert_close(top.at(places), expected[None], atol=1e-5, rtol=1e-5)

@@ -82,12 +82,12 @@ def test_parts_hold_about_as_many_pieces_as_each_other() -> None:
 
     def count(ids: torch.Tensor, mask: torch.Tensor, segments: None) -> list[torch.Tensor]:
         seen.append(int(mask.sum()))
-        return [(ids * mask)[..., None].float()]
+        return [ids[mask][:, None].float()]
 
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        (joined,) = on_parts(count, ids, mask, None)
+        (joined,) = on_parts(count, ids, mask, None).padded(mask)
     finally:
         torch.set_num_threads(before)
     assert sum(seen) == sum(lengths)

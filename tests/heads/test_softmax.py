@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from headstart.cores import on_cores
 from headstart.errors import ConfigError
 from headstart.heads.softmax import LogUniform, sampled_softmax_loss, softmax_loss
 
@@ -133,3 +134,25 @@ def test_sampled_loss_nears_the_full_one() -> None:
     ]
     assert abs(losses[1] - full) < abs(losses[0] - full)
     assert losses[1] == pytest.approx(full, rel=0.02)
+
+
+def test_in_a_share_of_a_step_the_gradient_is_the_rows_in_play_and_equal() -> None:
+    h, weight, bias, targets = problem(11, 5, 40)
+
+    def loss_and_gradients() -> list[Tensor]:
+        generator = torch.Generator().manual_seed(2)
+        loss = sampled_softmax_loss(h, weight, bias, targets, LogUniform(40), 8, generator)
+        return [loss, *torch.autograd.grad(loss, [h, weight, bias])]
+
+    whole = loss_and_gradients()
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        shares = on_cores([loss_and_gradients, loss_and_gradients])
+    finally:
+        torch.set_num_threads(before)
+    for share in shares:
+        assert share[2].is_sparse
+        assert share[2]._nnz() <= 11 + 8
+        for a, b in zip(share, whole, strict=True):
+            torch.testing.assert_close(a.to_dense(), b)

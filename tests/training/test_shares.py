@@ -19,7 +19,9 @@ def two_threads():
 
 def network() -> nn.Sequential:
     torch.manual_seed(0)
-    return nn.Sequential(nn.Embedding(20, 6, sparse=True), Dropout(0.2), nn.Flatten(), nn.Linear(18, 4), nn.Linear(4, 2))
+    return nn.Sequential(
+        nn.Embedding(20, 6, sparse=True), Dropout(0.2), nn.Flatten(), nn.Linear(18, 4), nn.Linear(4, 2)
+    )
 
 
 def loss_of(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from headstart.encoders.bert_in_use import block_in_use
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.layout import Layout, on_parts
 from headstart.encoders.linear import Linear
-from headstart.encoders.representations import Layers, Representations, chosen
+from headstart.encoders.representations import Layers, Representations, Tokens, chosen
 from headstart.errors import DataError
 
 PUBLISHED_DEVIATION, PUBLISHED_WIDTH = 0.02, 768
@@ -107,21 +106,30 @@ class Bert(nn.Module):
 
         In use, where nothing is dropped and no gradient is wanted, every core reads a part of the sequences.
         """
+        if self.training or torch.is_grad_enabled():
+            self.check_length(ids.shape[1])
+            layout = Layout.of(mask)
+            return [layout.pad(state) for state in self._states(ids, layout, segments, layers)]
+        return self.tokens(ids, mask, segments, layers).padded(mask)
+
+    def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
+        """The same without padding, for use: every core reads a part of the sequences."""
         self.check_length(ids.shape[1])
-        states_of = partial(self._hidden_states, layers=layers)
-        if self.training or torch.is_grad_enabled() or ids.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
-            return states_of(ids, mask, segments)
+
+        def states_of(ids: Tensor, mask: Tensor, segments: Tensor | None) -> list[Tensor]:
+            return self._states(ids, Layout.of(mask), segments, layers)
+
         return on_parts(states_of, ids, mask, segments)
 
-    def _hidden_states(self, ids: Tensor, mask: Tensor, segments: Tensor | None, layers: Layers) -> list[Tensor]:
-        layout = Layout.of(mask)
+    def _states(self, ids: Tensor, layout: Layout, segments: Tensor | None, layers: Layers) -> list[Tensor]:
+        """Of the real pieces, each (N, D)."""
         x = self.embed(ids, segments, layout)
         states = [x]
         in_use = alone() and not self.training and not torch.is_grad_enabled() and x.dtype == torch.float32
         for block in self.blocks:
             x = block_in_use(block, x, layout) if in_use and isinstance(block, Block) else block(x, layout)
             states.append(x)
-        return [layout.pad(state) for state in chosen(states, layers)]
+        return chosen(states, layers)
 
     def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:
         """(B, T) -> (N, D), the real pieces one after the other."""

@@ -13,7 +13,7 @@ from headstart.encoders.character_network import Activation, CharacterNetwork
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.packing import Packing
-from headstart.encoders.representations import Layers, Representations
+from headstart.encoders.representations import Layers, Representations, Tokens
 
 PUBLISHED_FILTERS = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
 CHARACTERS_PER_WORD = 50
@@ -143,16 +143,48 @@ class Elmo(nn.Module):
         with torch.autocast(ids.device.type, enabled=False):
             words = self.characters(ids) * mask[..., None]
             packing = Packing.of(mask, self.directions)
-            x = packing.pack(words)
-            outputs = []
-            for depth, layer in enumerate(self.layers):
-                # As the original: a layer's input is dropped before it meets both the cell and the residual.
-                x = self.dropout(x)
-                y = layer(x, packing.sizes)
-                x = x + y if depth and self.config.residual else y
-                outputs.append(x)
-            wanted = range(len(self.layers) + 1) if layers is None else [k % (len(self.layers) + 1) for k in layers]
-            return [packing.unpack(outputs[k - 1]) if k else words.repeat(1, 1, self.directions) for k in wanted]
+            outputs = self._outputs(packing.pack(words), packing)
+            return [
+                packing.unpack(outputs[k - 1]) if k else words.repeat(1, 1, self.directions)
+                for k in self._wanted(layers)
+            ]
+
+    def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
+        """The same without padding, for use."""
+        with torch.autocast(ids.device.type, enabled=False):
+            words = self.characters(ids[mask][None])[0]
+            packing = Packing.of(mask, self.directions)
+            lengths = mask.sum(dim=1)
+            starts = lengths.cumsum(0) - lengths
+            # Where each token of the padded batch is among the real ones.
+            number = mask.flatten().cumsum(0) - 1
+            rows = number[packing.index]  # (directions, N)
+            outputs = self._outputs(words[rows], packing)
+            found = []
+            for k in self._wanted(layers):
+                if not k:
+                    found.append(words.repeat(1, self.directions))
+                    continue
+                whole = words.new_empty(len(words), self.shape[1])
+                for direction, columns in enumerate(whole.chunk(self.directions, dim=1)):
+                    columns.index_copy_(0, rows[direction], outputs[k - 1][direction])
+                found.append(whole)
+            return Tokens(found, starts)
+
+    def _wanted(self, layers: Layers) -> list[int]:
+        K = len(self.layers) + 1
+        return list(range(K)) if layers is None else [k % K for k in layers]
+
+    def _outputs(self, x: Tensor, packing: Packing) -> list[Tensor]:
+        """Of each LSTM layer, packed. x: (directions, N, P)."""
+        outputs = []
+        for depth, layer in enumerate(self.layers):
+            # As the original: a layer's input is dropped before it meets both the cell and the residual.
+            x = self.dropout(x)
+            y = layer(x, packing.sizes)
+            x = x + y if depth and self.config.residual else y
+            outputs.append(x)
+        return outputs
 
     def stages(self) -> list[list[nn.Parameter]]:
         """Every parameter once, bottom to top: the character network, then each LSTM layer."""

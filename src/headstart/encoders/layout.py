@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from headstart.cores import on_cores
+from headstart.encoders.representations import Tokens
 
 FEW_PIECES = 64
 """A batch of fewer is not worth two threads."""
+PART_PIECES = 1_024
+"""About as many are read at a time: enough for products at full speed, few enough to stay near the core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +51,30 @@ class Layout:
         return x.view(B, T, -1)
 
 
-States = list[Tensor]
+StatesOf = Callable[[Tensor, Tensor, Tensor | None], list[Tensor]]
+"""ids, mask, segments -> states of the real pieces, each (N, D), sequence after sequence."""
 
 
-def on_parts(
-    states_of: Callable[[Tensor, Tensor, Tensor | None], States], ids: Tensor, mask: Tensor, segments: Tensor | None
-) -> States:
-    """`states_of` of a batch, in parts of about as many real pieces as each other, one for each core."""
-    lengths = mask.sum(dim=1).tolist()
-    cores = min(torch.get_num_threads(), len(lengths), max(1, sum(lengths) // FEW_PIECES))
-    if cores < 2:
-        return on_cores([partial(states_of, ids, mask, segments)])[0]
+def on_parts(states_of: StatesOf, ids: Tensor, mask: Tensor, segments: Tensor | None) -> Tokens:
+    """`states_of` of a batch, in parts of about as many real pieces as each other, for all cores.
+
+    mask: True at real pieces, which come first in every row.
+    """
+    lengths = mask.sum(dim=1)
+    total = int(lengths.sum())
+    count = 1 if ids.device.type != "cpu" else min(torch.get_num_threads(), len(lengths), max(1, total // FEW_PIECES))
+    if count > 1:  # several for each, if there is enough, so that a core that is held up leaves more to the others
+        count = min(count * max(1, round(total / (count * PART_PIECES))), len(lengths))
     # Longest first, so that a part needs no more columns than its own longest sequence.
-    order = np.argsort(lengths, kind="stable")[::-1]
-    shares = np.cumsum(np.asarray(lengths)[order]) * cores // (sum(lengths) + 1)
-    parts = [torch.from_numpy(order[shares == part].copy()) for part in range(cores) if (shares == part).any()]
+    lengths, order = lengths.sort(descending=True, stable=True)
+    ends = lengths.cumsum(0)
+    shares = (ends - 1).clamp(min=0) * count // max(1, total)
+    parts = [order[shares == part] for part in range(count)]
 
-    def read(rows: Tensor) -> States:
-        T = int(mask[rows].any(dim=0).nonzero().max()) + 1
+    def read(rows: Tensor) -> list[Tensor]:
+        T = max(1, int(mask[rows].sum(dim=1).max()))
         return states_of(ids[rows, :T], mask[rows, :T], None if segments is None else segments[rows, :T])
 
-    found = on_cores([partial(read, rows) for rows in parts])
-    joined = [state.new_zeros(*mask.shape, state.shape[-1]) for state in found[0]]
-    for rows, states in zip(parts, found, strict=True):
-        for whole, state in zip(joined, states, strict=True):
-            whole[rows, : state.shape[1]] = state
-    return joined
+    found = on_cores([partial(read, rows) for rows in parts if len(rows)])
+    starts = torch.empty_like(ends).scatter_(0, order, ends - lengths)
+    return Tokens([torch.cat(states) if len(states) > 1 else states[0] for states in zip(*found, strict=True)], starts)

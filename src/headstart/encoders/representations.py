@@ -31,3 +31,30 @@ class Representations:
 
 def chosen(states: list[Tensor], layers: Layers) -> list[Tensor]:
     return states if layers is None else [states[layer] for layer in layers]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Representations of the real tokens of a batch without padding. layers: each (N, D); starts: (B,).
+
+    Tokens of one sequence lie together, from its start on; the sequences may lie in any order.
+    """
+
+    layers: list[Tensor]
+    starts: Tensor
+
+    def at(self, places: Tensor) -> Tensor:
+        """Those at some places of each sequence, in turn. places: (B, W), -1 for none -> (K, words, D)."""
+        rows = (self.starts[:, None] + places)[places >= 0]
+        return torch.stack([layer.index_select(0, rows) for layer in self.layers])
+
+    def padded(self, mask: Tensor) -> list[Tensor]:
+        """Each (B, T, D), zero at padding. mask: (B, T), True at real tokens, which come first in every row."""
+        columns = torch.arange(mask.shape[1], device=mask.device)
+        rows = (self.starts[:, None] + columns)[mask]
+        found = []
+        for layer in self.layers:
+            whole = layer.new_zeros(*mask.shape, layer.shape[-1])
+            whole[mask] = layer.index_select(0, rows)
+            found.append(whole)
+        return found

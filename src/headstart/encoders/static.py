@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from headstart.config import Section
-from headstart.encoders.representations import Layers, Representations, chosen
+from headstart.encoders.representations import Layers, Representations, Tokens, chosen
 
 
 class StaticConfig(Section):
@@ -38,6 +38,11 @@ class Static(nn.Module):
         """ids, mask: (B, T) -> layers (1, B, T, D), zero at padding."""
         vectors = F.embedding(ids, self.vectors).masked_fill(~mask[..., None], 0.0)
         return Representations(torch.stack(chosen([vectors], layers)), mask)
+
+    def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
+        """The same without padding, for use."""
+        lengths = mask.sum(dim=1)
+        return Tokens(chosen([F.embedding(ids[mask], self.vectors)], layers), lengths.cumsum(0) - lengths)
 
     def stages(self) -> list[list[nn.Parameter]]:
         """Every parameter once, bottom to top: the vectors."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from headstart.cores import alone
 from headstart.encoders.linear import multiply
 from headstart.encoders.memory import Arena
 from headstart.errors import ConfigError
@@ -145,15 +147,17 @@ def sampled_softmax_loss(
     """Summed loss of telling each target from one shared sample of words (Jean et al. 2015). h: (N, D); targets: (N,).
 
     Logits are lowered by the log of each word's expected count, so that the loss estimates the full softmax; a sampled
-    word that is the row's own target is left out. Only the rows of `weight` in play are read, and get a gradient.
+    word that is the row's own target is left out. Only the rows of `weight` in play are read, and get a gradient; in a
+    share of a step (`headstart.cores.alone`) that gradient is those rows and nothing else.
     """
     device = h.device
+    rows_of_weight = partial(F.embedding, weight=weight, sparse=alone())
     negatives, tries = sampler.sample(samples, generator)
     log_expected = sampler.expected_count(negatives, tries).log().to(h)
     log_expected_gold = sampler.expected_count(targets.cpu(), tries).log().to(h)
     negatives = negatives.to(device)
-    gold_logits = (h * F.embedding(targets, weight)).sum(dim=1) + bias[targets] - log_expected_gold
+    gold_logits = (h * rows_of_weight(targets)).sum(dim=1) + bias[targets] - log_expected_gold
     negative_bias = bias.index_select(0, negatives) - log_expected
-    logits = torch.addmm(negative_bias, h, weight.index_select(0, negatives).t())
+    logits = torch.addmm(negative_bias, h, rows_of_weight(negatives).t())
     logits = logits.masked_fill(targets[:, None] == negatives, -torch.inf)
     return (torch.cat([gold_logits[:, None], logits], dim=1).logsumexp(dim=1) - gold_logits).sum()
