@@ -34,47 +34,47 @@ def fresh(network: CharacterNetwork, characters: torch.Tensor) -> torch.Tensor:
 
 def test_a_word_is_computed_once(network: CharacterNetwork) -> None:
     first, second = spelled("a", "cat", "a"), spelled("the", "cat", "sat")
-    torch.testing.assert_close(network(first), fresh(network, first))
+    torch.testing.assert_close(network(first, keep=True), fresh(network, first))
     assert sum(network.computed) == 2
-    torch.testing.assert_close(network(second), fresh(network, second))
+    torch.testing.assert_close(network(second, keep=True), fresh(network, second))
     assert sum(network.computed) == 4
-    assert torch.equal(network(second), network(second))
+    assert torch.equal(network(second, keep=True), network(second, keep=True))
     assert sum(network.computed) == 4
 
 
 def test_other_weights_make_it_forget(network: CharacterNetwork) -> None:
     text = spelled("a", "cat")
-    before = network(text)
+    before = network(text, keep=True)
     with torch.no_grad():
         network.projection.bias += 1
-    torch.testing.assert_close(network(text), before + 1)
+    torch.testing.assert_close(network(text, keep=True), before + 1)
     network.load_state_dict({name: torch.zeros_like(value) for name, value in network.state_dict().items()})
-    assert not network(text).any()
+    assert not network(text, keep=True).any()
 
 
 def test_a_step_of_training_makes_it_forget(network: CharacterNetwork) -> None:
     text = spelled("a", "cat")
-    before = network(text)
+    before = network(text, keep=True)
     optimizer = torch.optim.AdamW(network.requires_grad_(True).parameters(), lr=0.1, fused=True)
-    network(text).sum().backward()
+    network(text, keep=True).sum().backward()
     optimizer.step()
     with torch.no_grad():
-        after = network(text)
+        after = network(text, keep=True)
     torch.testing.assert_close(after, fresh(network, text).detach())
     assert not torch.allclose(after, before)
 
 
 def test_it_forgets_when_told(network: CharacterNetwork) -> None:
-    network(spelled("a"))
+    network(spelled("a"), keep=True)
     network.forget()
-    network(spelled("a"))
+    network(spelled("a"), keep=True)
     assert sum(network.computed) == 2
 
 
 def test_nothing_is_taken_from_it_while_the_network_learns(network: CharacterNetwork) -> None:
-    network(spelled("a"))
+    network(spelled("a"), keep=True)
     network.train().requires_grad_(True)
-    assert network(spelled("a")).requires_grad
+    assert network(spelled("a"), keep=True).requires_grad
     assert sum(network.computed) == 2
 
 
@@ -83,19 +83,27 @@ def test_it_stays_within_its_bounds(network: CharacterNetwork, monkeypatch: pyte
     monkeypatch.setattr(word_memory, "MOST_BYTES", 10 * (2 * 50 + 4 * 6))
     for start in range(0, 60, 3):
         text = spelled(*(f"word{i}" for i in range(start, start + 3)), "the")
-        torch.testing.assert_close(network(text), fresh(network, text))
+        torch.testing.assert_close(network(text, keep=True), fresh(network, text))
         assert len(network.recent.place_of) <= len(network.recent.vectors) <= 10
     many = spelled(*(f"other{i}" for i in range(25)))
-    torch.testing.assert_close(network(many), fresh(network, many))
+    torch.testing.assert_close(network(many, keep=True), fresh(network, many))
 
 
 def test_words_with_one_hash_are_told_apart(network: CharacterNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_memory, "HASH_BASE", 0)
     for word in ("a", "cat", "a", "the"):
         text = spelled(word)
-        torch.testing.assert_close(network(text), fresh(network, text))
+        torch.testing.assert_close(network(text, keep=True), fresh(network, text))
+
+
+def test_without_being_asked_it_keeps_nothing_and_takes_nothing(network: CharacterNetwork) -> None:
+    network(spelled("a"))
+    assert not network.recent.place_of
+    network(spelled("a"), keep=True)
+    network(spelled("a"))
+    assert sum(network.computed) == 3
 
 
 def test_a_copy_of_the_network_starts_with_none(network: CharacterNetwork) -> None:
-    network(spelled("a"))
+    network(spelled("a"), keep=True)
     assert not copy.deepcopy(network.recent).place_of

@@ -62,15 +62,19 @@ class CharacterNetwork(nn.Module):
         with torch.no_grad():
             self.characters[BATCH_PADDING] = 0
 
-    def forward(self, characters: Tensor) -> Tensor:
-        """characters: (B, T, C) -> (B, T, P), running each distinct word once."""
+    def forward(self, characters: Tensor, keep: bool = False) -> Tensor:
+        """characters: (B, T, C) -> (B, T, P), running each distinct word once.
+
+        keep: in use, take the vectors of words that earlier calls with `keep` computed. They may differ in the last bit
+        from those of a network that has not seen those calls.
+        """
         distinct, inverse = distinct_rows(characters.flatten(0, -2))
         may_learn = torch.is_grad_enabled() and any(p.requires_grad for p in self.parameters())
         if may_learn:
             self.forget()  # a fused optimiser leaves no trace in the weights' versions
         if may_learn and self.training:
             self.remembered = None  # they would be those of a network that is no more
-        vectors = self.words(distinct) if self.training or may_learn else self._recall(distinct)
+        vectors = self.words(distinct) if self.training or may_learn else self._recall(distinct, keep)
         return vectors.index_select(0, inverse).view(*characters.shape[:-1], -1)
 
     def words(self, characters: Tensor) -> Tensor:
@@ -98,15 +102,16 @@ class CharacterNetwork(nn.Module):
         """Compute every word anew that was not given to `remember`."""
         self.recent = RecentWords()
 
-    def _recall(self, distinct: Tensor) -> Tensor:
+    def _recall(self, distinct: Tensor, keep: bool) -> Tensor:
         """`words`, but taking the vectors that are remembered, or that were computed lately. (U, C) -> (U, P)."""
+        compute = self._recent_or_computed if keep else self._on_cores
         if self.remembered is None:
-            return self._recent_or_computed(distinct)
+            return compute(distinct)
         known, vectors = self.remembered.look_up(distinct)
         found = vectors.new_empty(len(distinct), vectors.shape[1])
         found[known] = vectors
         if not bool(known.all()):
-            found[~known] = self._recent_or_computed(distinct[~known]).to(found.dtype)
+            found[~known] = compute(distinct[~known]).to(found.dtype)
         return found
 
     def _recent_or_computed(self, distinct: Tensor) -> Tensor:

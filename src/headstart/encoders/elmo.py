@@ -152,7 +152,7 @@ class Elmo(nn.Module):
     def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
         """The same without padding, for use."""
         with torch.autocast(ids.device.type, enabled=False):
-            words = self.characters(ids[mask][None])[0]
+            words = self.characters(ids[mask][None], keep=True)[0]
             packing = Packing.of(mask, self.directions)
             lengths = mask.sum(dim=1)
             starts = lengths.cumsum(0) - lengths
