@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,12 @@ def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> d
             headstart.pretrain(kind, [corpus, opinions], out=folder / kind, steps=40, cache=folder / "cache", **options)
         )
     return {kind: folder / kind for kind in TINY_RUNS}
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """torch with two threads, whatever the processes of the tests were given."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)

@@ -7,13 +7,7 @@ from threadpoolctl import threadpool_info
 
 from headstart.cores import alone, on_cores
 
-
-@pytest.fixture(autouse=True)
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("two_threads")
 
 
 def blas_threads() -> list[int]:

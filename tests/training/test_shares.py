@@ -8,13 +8,7 @@ from torch import nn
 from headstart.encoders.dropout import Dropout
 from headstart.training.shares import SharedGradient, parts_of
 
-
-@pytest.fixture(autouse=True)
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("two_threads")
 
 
 def network() -> nn.Sequential:
