@@ -188,15 +188,11 @@ def labelled(
     device = next(model.parameters()).device
 
     lengths = [features.length(row) for row in rows]
-    if model.reads_means():
-        means = features.means(rows).to(device)
-
-        def logits_of_means(numbers: Sequence[int]) -> torch.Tensor:
-            return model.read(Representations(means.layers[:, numbers], means.mask[numbers]))
-
-        return Labelled(logits_of_means, lengths, gold), int(features.cut[rows].sum())
+    means = features.means(rows).to(device) if model.reads_means() else None
 
     def logits(numbers: Sequence[int]) -> torch.Tensor:
+        if means is not None:
+            return model.read(Representations(means.layers[:, numbers], means.mask[numbers]))
         return model.read(features.batch([rows[i] for i in numbers]).to(device))
 
     return Labelled(logits, lengths, gold), int(features.cut[rows].sum())

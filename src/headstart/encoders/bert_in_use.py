@@ -7,7 +7,6 @@ eighth of the whole. Attention takes sequences of one length together, and so ne
 
 from __future__ import annotations
 
-import threading
 from itertools import groupby
 from typing import Protocol
 
@@ -17,25 +16,7 @@ from torch import Tensor, nn
 
 from headstart.encoders.layout import Layout
 from headstart.encoders.linear import Linear, multiply
-
-MOST_KEPT = 1 << 24
-"""Numbers of one array that are kept; a larger one is made anew."""
-
-
-class Scratch(threading.local):
-    """This thread's arrays, by name. What is taken under a name is no longer what it was when that was taken before."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, Tensor] = {}
-
-    def take(self, name: str, rows: int, columns: int) -> Tensor:
-        size = rows * columns
-        if size > MOST_KEPT:
-            return torch.empty(rows, columns)
-        if name not in self.kept or len(self.kept[name]) < size:
-            self.kept[name] = torch.empty(size)
-        return self.kept[name][:size].view(rows, columns)
-
+from headstart.encoders.memory import Scratch
 
 scratch = Scratch()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 
 import torch
 from torch import Tensor
@@ -12,6 +13,9 @@ from torch import Tensor
 M_TRIM_THRESHOLD = -1
 M_MMAP_MAX = -4
 NEVER = -1
+
+MOST_KEPT = 1 << 24
+"""Numbers of one array that are kept; a larger one is made anew."""
 
 
 def keep_freed_memory() -> bool:
@@ -58,3 +62,18 @@ class Lease:
     def __del__(self) -> None:
         for name, array in self.arrays.items():
             self.arena.give(name, array)
+
+
+class Scratch(threading.local):
+    """This thread's arrays, by name. What is taken under a name is no longer what it was when that was taken before."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Tensor] = {}
+
+    def take(self, name: str, rows: int, columns: int) -> Tensor:
+        size = rows * columns
+        if size > MOST_KEPT:
+            return torch.empty(rows, columns)
+        if name not in self.kept or len(self.kept[name]) < size:
+            self.kept[name] = torch.empty(size)
+        return self.kept[name][:size].view(rows, columns)

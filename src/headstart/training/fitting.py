@@ -133,7 +133,9 @@ def fit(
             in_parts = task.divides_batches()
         if number % per_epoch == 0:
             batches = epoch_batches(train.lengths, config.batch, number // per_epoch, seed)
-        loss = step(model, optimizer, shared, train, batches[number % per_epoch], number, steps, config, seed, in_parts)
+        rows = batches[number % per_epoch]
+        parts = parts_of(rows, train.lengths) if in_parts else [rows]
+        loss = step(model, optimizer, shared, train, parts, number, steps, config, seed)
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
@@ -152,23 +154,23 @@ def step(
     optimizer: AdamW,
     shared: SharedGradient,
     train: Labelled,
-    rows: list[int],
+    parts: list[list[int]],
     number: int,
     steps: int,
     config: FittingConfig,
     seed: int,
-    in_parts: bool,
 ) -> float:
+    """parts: the rows of the batch, those of each core apart."""
     if not model.training:  # it walks through every module
         model.train()
     device = next(model.parameters()).device
     task: TaskModel = model  # type: ignore[assignment]
     with seeded(seed_of(seed, "fit", number), device):
-        parts = parts_of(rows, train.lengths) if in_parts else [rows]
+        examples = sum(map(len, parts))
 
         def loss_of(part: list[int]) -> Tensor:
             gold = torch.from_numpy(train.gold[part]).to(device)
-            return F.cross_entropy(train.logits(part), gold, reduction="sum") / len(rows)
+            return F.cross_entropy(train.logits(part), gold, reduction="sum") / examples
 
         losses = [partial(loss_of, part) for part in parts]
         value = shared.of([*losses[:-1], lambda: losses[-1]() + task.penalty()])
