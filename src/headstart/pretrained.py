@@ -133,7 +133,7 @@ class Pretrained:
         for numbers in sorted_batches([len(row.ids) for row in rows], units):
             batch = collate([rows[i] for i in numbers]).to(device)
             with torch.no_grad():
-                tokens: Tokens = encoder.tokens(batch.ids, batch.mask, batch.segments, layers)
+                tokens: Tokens = encoder.tokens(batch.ids, batch.mask, batch.segments, layers, batch.at_words)
                 words = tokens.at(batch.word_starts)
             yield numbers, words
 

@@ -78,3 +78,16 @@ def test_tokens_in_use_are_those_of_the_padded_batch(encoder: nn.Module) -> None
     places = torch.tensor([[0, 2, -1], [39, -1, 1], [-1, -1, -1], [16, 16, 0]])
     expected = torch.stack([whole[-1, b, t] for b, row in enumerate(places) for t in row if t >= 0])
     torch.testing.assert_close(top.at(places), expected[None], atol=1e-5, rtol=1e-5)
+
+
+def test_wanted_tokens_are_the_same_whatever_is_left_out(encoder: nn.Module) -> None:
+    encoder.eval()
+    ids, mask = ids_for(encoder, 4, 40), torch.arange(40) < torch.tensor([[3], [40], [1], [17]])
+    places = torch.tensor([[1, -1], [38, 2], [-1, -1], [15, 3]])
+    wanted = torch.zeros_like(mask)
+    wanted[0, 1] = wanted[1, [2, 38]] = wanted[3, [3, 15]] = True
+    with torch.no_grad():
+        whole = encoder.tokens(ids, mask).at(places)
+        for some in (wanted, mask):
+            found = encoder.tokens(ids, mask, None, None, some).at(places)
+            torch.testing.assert_close(found, whole, atol=1e-5, rtol=1e-5)

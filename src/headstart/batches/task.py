@@ -40,6 +40,14 @@ class TextBatch:
     word_starts: Tensor
     gold: Tensor | None = None
 
+    @property
+    def at_words(self) -> Tensor:
+        """(B, T), True at the words' places."""
+        rows, columns = (self.word_starts >= 0).nonzero(as_tuple=True)
+        places = torch.zeros_like(self.mask)
+        places[rows, self.word_starts[rows, columns]] = True
+        return places
+
     def to(self, device: torch.device) -> TextBatch:
         segments = None if self.segments is None else self.segments.to(device)
         gold = None if self.gold is None else self.gold.to(device)

@@ -112,7 +112,14 @@ class Bert(nn.Module):
             return [layout.pad(state) for state in self._states(ids, layout, segments, layers)]
         return self.tokens(ids, mask, segments, layers).padded(mask)
 
-    def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
+    def tokens(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        segments: Tensor | None = None,
+        layers: Layers = None,
+        wanted: Tensor | None = None,
+    ) -> Tokens:
         """The same without padding, for use: every core reads a part of the sequences."""
         self.check_length(ids.shape[1])
 

@@ -149,7 +149,14 @@ class Elmo(nn.Module):
                 for k in self._wanted(layers)
             ]
 
-    def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
+    def tokens(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        segments: Tensor | None = None,
+        layers: Layers = None,
+        wanted: Tensor | None = None,
+    ) -> Tokens:
         """The same without padding, for use."""
         with torch.autocast(ids.device.type, enabled=False):
             words = self.characters(ids[mask][None], keep=True)[0]

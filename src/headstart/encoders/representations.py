@@ -37,7 +37,8 @@ def chosen(states: list[Tensor], layers: Layers) -> list[Tensor]:
 class Tokens:
     """Representations of the real tokens of a batch without padding. layers: each (N, D); starts: (B,).
 
-    Tokens of one sequence lie together, from its start on; the sequences may lie in any order.
+    Tokens of one sequence lie together, from its start on; the sequences may lie in any order. An encoder that is told
+    which tokens are wanted, (B, T), may leave out what only the others need: their rows then hold anything.
     """
 
     layers: list[Tensor]

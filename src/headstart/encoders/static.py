@@ -39,7 +39,14 @@ class Static(nn.Module):
         vectors = F.embedding(ids, self.vectors).masked_fill(~mask[..., None], 0.0)
         return Representations(torch.stack(chosen([vectors], layers)), mask)
 
-    def tokens(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None) -> Tokens:
+    def tokens(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        segments: Tensor | None = None,
+        layers: Layers = None,
+        wanted: Tensor | None = None,
+    ) -> Tokens:
         """The same without padding, for use."""
         lengths = mask.sum(dim=1)
         return Tokens(chosen([F.embedding(ids[mask], self.vectors)], layers), lengths.cumsum(0) - lengths)
