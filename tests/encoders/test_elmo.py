@@ -38,6 +38,24 @@ def test_no_direction_sees_what_it_has_not_read(changed: int) -> None:
     assert (before[:, 0, : changed + 1, 16:] != after[:, 0, : changed + 1, 16:]).any(dim=-1).all()
 
 
+@pytest.mark.parametrize("directions", ["both", "forward"])
+def test_sentences_that_begin_or_end_alike_have_in_use_the_vectors_of_the_plain_code(directions: str) -> None:
+    network = elmo(directions=directions, residual=True).eval()
+    words = characters(1, 6)[0]
+    sentences = torch.tensor([[0, 1, 2, 5], [0, 1, 2, 5], [0, 1, 5, 0], [0, 3, 2, 5], [4, 5, 0, 0]])
+    mask = torch.arange(4) < torch.tensor([[4], [4], [3], [4], [2]])
+    ids = words[sentences]
+    with torch.no_grad():
+        found = network.tokens(ids, mask).padded(mask)
+        inner = torch.zeros_like(mask)
+        inner[:, 1] = inner[0, 2] = True
+        places = torch.tensor([[1, 2], [1, -1], [1, -1], [1, -1], [1, -1]])
+        wanted = network.tokens(ids, mask, wanted=inner).at(places)
+    plain = torch.stack(network.hidden_states(ids, mask))
+    torch.testing.assert_close(torch.stack(found), plain, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(wanted, plain[:, [0, 0, 1, 2, 3, 4], [1, 2, 1, 1, 1, 1]], atol=1e-5, rtol=1e-5)
+
+
 def test_the_residual_adds_the_first_layer_to_the_second() -> None:
     ids, mask = characters(2, 4), torch.ones(2, 4, dtype=torch.bool)
     with_residual, without = elmo().eval()(ids, mask), elmo(residual=False).eval()(ids, mask)

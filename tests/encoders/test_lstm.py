@@ -78,3 +78,20 @@ def test_the_forget_gate_starts_open_by_its_bias() -> None:
     layer = LstmLayer(2, 3, 2, 2, None, None)
     assert layer.bias.view(2, 4, 3)[:, 1].eq(1).all()
     assert layer.bias.sum() == 6
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("clips", [(0.3, 0.2), (3.0, 3.0), (None, None)])
+def test_without_a_gradient_the_outputs_are_the_same(
+    dtype: torch.dtype, clips: tuple[float | None, float | None]
+) -> None:
+    torch.manual_seed(0)
+    layer = LstmLayer(3, 5, 4, 2, *clips).to(dtype)
+    lengths = [*LENGTHS, 7, 7, 5]  # 7 rows at first: no multiple of what is multiplied together
+    x = 2 * torch.randn(len(lengths), 7, 3, dtype=dtype)
+    packing = Packing.of(torch.arange(7) < torch.tensor(lengths)[:, None], 2)
+    tolerance = 1e-5 if dtype is torch.float32 else 1e-12
+    expected = layer(packing.pack(x), packing.sizes)
+    with torch.no_grad():
+        found = layer(packing.pack(x), packing.sizes)
+    torch.testing.assert_close(found, expected, atol=tolerance, rtol=tolerance)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from headstart.cores import on_cores
+from headstart.encoders.beginnings import order_by_appearance
 from headstart.encoders.linear import Linear
 from headstart.encoders.word_memory import RecentWords, RememberedWords, hashes_of
 
@@ -63,19 +64,24 @@ class CharacterNetwork(nn.Module):
             self.characters[BATCH_PADDING] = 0
 
     def forward(self, characters: Tensor, keep: bool = False) -> Tensor:
-        """characters: (B, T, C) -> (B, T, P), running each distinct word once.
+        """characters: (B, T, C) -> (B, T, P), running each distinct word once. keep: see `distinct`."""
+        vectors, numbers = self.distinct(characters.flatten(0, -2), keep)
+        return vectors.index_select(0, numbers).view(*characters.shape[:-1], -1)
+
+    def distinct(self, characters: Tensor, keep: bool = False) -> tuple[Tensor, Tensor]:
+        """characters: (N, C) -> vectors of the distinct words, (U, P), and the number of each word among them, (N,).
 
         keep: in use, take the vectors of words that earlier calls with `keep` computed. They may differ in the last bit
         from those of a network that has not seen those calls.
         """
-        distinct, inverse = distinct_rows(characters.flatten(0, -2))
+        distinct, numbers = distinct_rows(characters)
         may_learn = torch.is_grad_enabled() and any(p.requires_grad for p in self.parameters())
         if may_learn:
             self.forget()  # a fused optimiser leaves no trace in the weights' versions
         if may_learn and self.training:
             self.remembered = None  # they would be those of a network that is no more
         vectors = self.words(distinct) if self.training or may_learn else self._recall(distinct, keep)
-        return vectors.index_select(0, inverse).view(*characters.shape[:-1], -1)
+        return vectors, numbers
 
     def words(self, characters: Tensor) -> Tensor:
         """characters: (U, C) -> (U, P)."""
@@ -156,7 +162,8 @@ class Highway(nn.Module):
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct rows of (N, C) ids, (U, C), as they first appear, and for each of the N rows its place among them.
 
-    Rows are told apart by a 64-bit hash and then compared, so that a collision only costs the slower, exact way.
+    Rows are told apart by a 64-bit hash and then compared, so that a collision only costs the slower, exact way. A
+    matrix product's rounding may depend on the row a word lies in, so a word's row should not hang on its hash.
     """
     rows = rows.long()
     _, group = torch.unique(hashes_of(rows), return_inverse=True)
@@ -167,19 +174,6 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     _, group = torch.unique(rows, dim=0, return_inverse=True)
     first, inverse = order_by_appearance(group)
     return rows.index_select(0, first), inverse
-
-
-def order_by_appearance(group: Tensor) -> tuple[Tensor, Tensor]:
-    """Number the groups by their first member. group: (N,) -> that member's index, (U,), and the new numbers, (N,).
-
-    A matrix product's rounding may depend on the row a word lies in, so a word's row should not hang on its hash.
-    """
-    n_groups = int(group.max()) + 1 if len(group) else 0
-    index = torch.arange(len(group), device=group.device)
-    first = index.new_full((n_groups,), len(group)).scatter_reduce_(0, group, index, "amin")
-    first, order = first.sort()
-    rank = torch.empty_like(order).scatter_(0, order, index[:n_groups])
-    return first, rank.index_select(0, group)
 
 
 def lengths_of(characters: Tensor) -> Tensor:

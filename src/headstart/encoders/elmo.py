@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, cast
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from headstart.config import Section
+from headstart.cores import on_cores
+from headstart.encoders.beginnings import Beginnings
 from headstart.encoders.character_network import Activation, CharacterNetwork
 from headstart.encoders.dropout import Dropout
 from headstart.encoders.lstm import LstmLayer
@@ -157,26 +160,28 @@ class Elmo(nn.Module):
         layers: Layers = None,
         wanted: Tensor | None = None,
     ) -> Tokens:
-        """The same without padding, for use."""
+        """The same without padding, for use: each direction on a core of its own, every beginning read once."""
+        lengths = mask.sum(dim=1)
+        starts = lengths.cumsum(0) - lengths
+        ahead, back = read_from_each_side(mask if wanted is None else wanted & mask, lengths)
         with torch.autocast(ids.device.type, enabled=False):
-            words = self.characters(ids[mask][None], keep=True)[0]
-            packing = Packing.of(mask, self.directions)
-            lengths = mask.sum(dim=1)
-            starts = lengths.cumsum(0) - lengths
-            # Where each token of the padded batch is among the real ones.
-            number = mask.flatten().cumsum(0) - 1
-            rows = number[packing.index]  # (directions, N)
-            outputs = self._outputs(words[rows], packing)
-            found = []
-            for k in self._wanted(layers):
-                if not k:
-                    found.append(words.repeat(1, self.directions))
-                    continue
-                whole = words.new_empty(len(words), self.shape[1])
-                for direction, columns in enumerate(whole.chunk(self.directions, dim=1)):
-                    columns.index_copy_(0, rows[direction], outputs[k - 1][direction])
-                found.append(whole)
-            return Tokens(found, starts)
+            vectors, words = self.characters.distinct(ids[mask], keep=True)
+            sides = [(starts, ahead, 1), (starts + lengths - 1, back, -1)][: self.directions]
+            read = on_cores([partial(self._read, n, vectors, words, *side) for n, side in enumerate(sides)])
+            return Tokens([torch.cat([mine[k] for mine in read], dim=1) for k in self._wanted(layers)], starts)
+
+    def _read(
+        self, direction: int, vectors: Tensor, words: Tensor, starts: Tensor, steps: Tensor, stride: int
+    ) -> list[Tensor]:
+        """One direction of R_0 .. R_L, each (tokens, P). starts, steps, stride: see `Beginnings.of`."""
+        beginnings = Beginnings.of(words, starts, steps, stride)
+        x = vectors.index_select(0, beginnings.words)
+        states = [vectors.index_select(0, words)]
+        for depth, layer in enumerate(self.layers):
+            y = cast("LstmLayer", layer).in_use(x, direction, beginnings.sizes, beginnings.before)
+            x = x + y if depth and self.config.residual else y
+            states.append(x.index_select(0, beginnings.at))
+        return states
 
     def _wanted(self, layers: Layers) -> list[int]:
         K = len(self.layers) + 1
@@ -204,3 +209,12 @@ class Elmo(nn.Module):
         words = tokens // 2 * (6 + 4 * config.highway) * filters
         lstm = config.layers * self.directions * tokens * (11 * config.cell + 6 * config.projection)
         return words + lstm
+
+
+def read_from_each_side(wanted: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """How many tokens each direction must read of each sequence: up to the last that is wanted, from its side. (B,)."""
+    T = wanted.shape[1]
+    places = torch.arange(T, device=wanted.device)
+    ahead = ((places + 1) * wanted).amax(dim=1)
+    back = ((lengths[:, None] - places) * wanted).amax(dim=1)
+    return ahead, back

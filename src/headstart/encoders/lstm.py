@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from headstart.cores import on_cores
 from headstart.encoders.linear import multiply
+from headstart.encoders.lstm_in_use import Clips, run_in_use
 from headstart.encoders.memory import Arena, Lease
 
 aten = torch.ops.aten
@@ -85,6 +86,11 @@ class LstmLayer(nn.Module):
         )
         return h
 
+    def in_use(self, x: Tensor, direction: int, sizes: list[int], before: list[Tensor | None]) -> Tensor:
+        """One direction, of which no gradient is wanted: (N, D) -> (N, P). before: see `run_in_use`."""
+        weights = self.weight[direction], self.bias[direction], self.projection_weight[direction]
+        return run_in_use(x, *weights, sizes, (self.cell_clip, self.projection_clip), before)
+
 
 def offsets_of(sizes: list[int]) -> list[int]:
     offsets = [0]
@@ -108,11 +114,12 @@ class _ProjectedLstm(torch.autograd.Function):
         projection_clip: float | None,
     ) -> Tensor:
         clips = cell_clip, projection_clip
-        with_gradient = any(ctx.needs_input_grad)
         matrices = zip(x, weight, bias, projection_weight, strict=True)
-        states = on_cores([partial(run, *mine, sizes, clips, keep=with_gradient) for mine in matrices])
+        if not any(ctx.needs_input_grad):
+            return torch.stack(on_cores([partial(run_in_use, *mine, sizes, clips) for mine in matrices]))
+        states = on_cores([partial(run, *mine, sizes, clips) for mine in matrices])
         ctx.save_for_backward(weight, projection_weight)
-        ctx.states, ctx.sizes, ctx.clips = states if with_gradient else None, sizes, clips
+        ctx.states, ctx.sizes, ctx.clips = states, sizes, clips
         return torch.stack([state.h for state in states])
 
     @staticmethod
@@ -134,12 +141,9 @@ class _ProjectedLstm(torch.autograd.Function):
         )
 
 
-Clips = tuple[float | None, float | None]
-
-
 @dataclass(frozen=True, slots=True)
 class States:
-    """What one direction went through, packed: rows are tokens. Without a gradient to come only h is whole."""
+    """What one direction went through, packed: rows are tokens."""
 
     x_h_1: Tensor
     """(N, D + P + 1): the input, the output of the step before, and a one for the bias."""
@@ -155,72 +159,45 @@ class States:
     """Where all but h was taken from, and returns to when the states are no longer needed."""
 
     @staticmethod
-    def empty(like: Tensor, n_h: int, n: int, D: int, H: int, P: int) -> States:
-        """n_h rows of output, n of all else."""
+    def empty(like: Tensor, N: int, D: int, H: int, P: int) -> States:
         widths = {"x_h_1": D + P + 1, "gates": 4 * H, "c": H, "tanh_c": H, "m": H}
-        arrays = {name: arena.take(name, n, width, like) for name, width in widths.items()}
-        return States(**arrays, h=like.new_empty(n_h, P), lease=Lease(arena, arrays))
+        arrays = {name: arena.take(name, N, width, like) for name, width in widths.items()}
+        return States(**arrays, h=like.new_empty(N, P), lease=Lease(arena, arrays))
 
 
-def run(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    projection_weight: Tensor,
-    sizes: list[int],
-    clips: Clips,
-    keep: bool,
-) -> States:
-    """One direction, step by step. keep: all states for the way back; else every step is written over the last."""
+def run(x: Tensor, weight: Tensor, bias: Tensor, projection_weight: Tensor, sizes: list[int], clips: Clips) -> States:
+    """One direction, step by step, keeping all states for the way back."""
     (N, D), (H, P) = x.shape, projection_weight.shape
-    states = States.empty(x, N, N if keep else max(sizes, default=0), D, H, P)
-    states.x_h_1[:, -1] = 1
+    cell_clip, projection_clip = clips
+    states = States.empty(x, N, D, H, P)
+    states.x_h_1[:, :D] = x
     states.x_h_1[: max(sizes, default=0), D:-1] = 0
+    states.x_h_1[:, -1] = 1
     # tanh(z) = 2 sigmoid(2 z) - 1, and torch's sigmoid is four times quicker than its tanh on a CPU. With the part of
     # the candidate doubled one sigmoid serves all gates.
     joined = torch.cat([weight, bias[None]])
     joined[:, 3 * H :] *= 2
     offsets = offsets_of(sizes)
-    if keep:
-        states.x_h_1[:, :D] = x
-    before = slice(0, 0)
     for t, n in enumerate(sizes):
-        at = slice(offsets[t], offsets[t] + n)
-        now = at if keep else slice(0, n)
-        if not keep:
-            states.x_h_1[now, :D] = x[at]
-        if t:
-            states.x_h_1[now, D:-1] = states.h[offsets[t - 1] : offsets[t - 1] + n]
-        step(states, now, slice(before.start, before.start + n) if t else None, at, joined, projection_weight, clips)
-        before = now
+        now = slice(offsets[t], offsets[t] + n)
+        before = slice(offsets[t - 1], offsets[t - 1] + n) if t else None
+        if before is not None:
+            states.x_h_1[now, D:-1] = states.h[before]
+        gates, c, tanh_c = multiply(states.x_h_1[now], joined, states.gates[now]), states.c[now], states.tanh_c[now]
+        i, f, o, g = gates.sigmoid_().chunk(4, dim=-1)
+        g.mul_(2).sub_(1)
+        if before is None:
+            torch.mul(i, g, out=c)
+        else:
+            torch.mul(f, states.c[before], out=c).addcmul_(i, g)
+        if cell_clip is not None:
+            c.clamp_(-cell_clip, cell_clip)
+        torch.mul(c, 2, out=tanh_c).sigmoid_().mul_(2).sub_(1)
+        torch.mul(o, tanh_c, out=states.m[now])
+        h = multiply(states.m[now], projection_weight, states.h[now])
+        if projection_clip is not None:
+            h.clamp_(-projection_clip, projection_clip)
     return states
-
-
-def step(
-    states: States,
-    now: slice,
-    before: slice | None,
-    at: slice,
-    joined: Tensor,
-    projection_weight: Tensor,
-    clips: Clips,
-) -> None:
-    """Rows `now` of the states from rows `before` (None at the first step), which may be the same; h goes to `at`."""
-    cell_clip, projection_clip = clips
-    gates, c, tanh_c = multiply(states.x_h_1[now], joined, states.gates[now]), states.c[now], states.tanh_c[now]
-    i, f, o, g = gates.sigmoid_().chunk(4, dim=-1)
-    g.mul_(2).sub_(1)
-    if before is None:
-        torch.mul(i, g, out=c)
-    else:
-        torch.mul(f, states.c[before], out=c).addcmul_(i, g)
-    if cell_clip is not None:
-        c.clamp_(-cell_clip, cell_clip)
-    torch.mul(c, 2, out=tanh_c).sigmoid_().mul_(2).sub_(1)
-    torch.mul(o, tanh_c, out=states.m[now])
-    h = multiply(states.m[now], projection_weight, states.h[at])
-    if projection_clip is not None:
-        h.clamp_(-projection_clip, projection_clip)
 
 
 def run_back(
