@@ -32,13 +32,20 @@ def softmax(width: int, classes: int) -> float:
     return 2 * width * classes
 
 
-def bert(config: BertConfig, lengths: Sequence[int]) -> float:
-    """Of one piece through all blocks, on average over sequences of these lengths."""
+def bert(config: BertConfig, lengths: Sequence[int], wanted: Sequence[int] | None = None) -> float:
+    """Of one piece through all blocks, on average over sequences of these lengths.
+
+    wanted: in each sequence, how many pieces' top layer is asked for, by default all; the top block needs the keys and
+    values of the others, and nothing else.
+    """
     D = config.width
-    dense = 2 * (4 * D * D + 2 * D * config.inner)
-    visible = sum(length**2 for length in lengths) / sum(lengths)
-    attention = 2 * 2 * visible * D
-    return config.layers * (dense + attention)
+    keys_and_values = 2 * 2 * D * D
+    own = 2 * (2 * D * D + 2 * D * config.inner)  # the query, attention's output and the feed-forward network
+    total = 0
+    for length, finished in zip(lengths, lengths if wanted is None else wanted, strict=True):
+        through_top = (config.layers - 1) * length + finished
+        total += config.layers * length * keys_and_values + through_top * (own + 2 * 2 * length * D)
+    return total / sum(lengths)
 
 
 def lstm(inputs: int, cells: int, directions: int) -> float:

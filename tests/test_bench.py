@@ -102,6 +102,14 @@ def test_operations_are_two_for_each_weight_that_a_row_meets() -> None:
     assert bert(small, [2, 4]) == pytest.approx(products + 2 * 2 * (2 * 2 + 4 * 4) / 6 * width)
 
 
+def test_pieces_whose_top_layer_nobody_reads_need_only_their_keys_and_values_there() -> None:
+    one, two = (BertConfig(layers=layers, width=4, heads=1, inner=16) for layers in (1, 2))
+    assert bert(one, [3, 5], [3, 5]) == bert(one, [3, 5])
+    assert bert(one, [3, 5], [0, 0]) == 2 * 2 * 4 * 4
+    assert bert(two, [6], [0]) == bert(one, [6]) + 2 * 2 * 4 * 4
+    assert bert(two, [6], [3]) == pytest.approx((bert(two, [6]) + bert(two, [6], [0])) / 2)
+
+
 def test_a_work_without_its_text_is_left_out_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_work("word2vec", Setting(data=tmp_path, repeats=1), tmp_path) == []
     assert "lm_imdb_unsup/train.txt.gz" in capsys.readouterr().out

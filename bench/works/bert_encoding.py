@@ -51,6 +51,7 @@ def run(setting: Setting) -> Iterator[Measurement]:
         write_onnx(tokenizer, model, Path(folder) / "model.onnx")
         onnx = OnnxEncoder.of(tokenizer, Path(folder) / "model.onnx")
     lengths = piece_lengths(tokenizer, texts)
+    words = [len(word_places(pretrained, text)) for text in texts]
     check(pretrained, tokenizer, model, pooled, onnx, texts[:BATCH])
     ordered = [texts[i] for i in by_length(tokenizer, texts)]
 
@@ -86,7 +87,7 @@ def run(setting: Setting) -> Iterator[Measurement]:
             peer=rates[peer],
             peer_name=name,
             goal=goal,
-            flops_per_unit=bert(encoder.config, lengths),
+            flops_per_unit=bert(encoder.config, lengths, words),
         )
 
 

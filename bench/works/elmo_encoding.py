@@ -60,7 +60,8 @@ def run(setting: Setting) -> Iterator[Measurement]:
     encoder: Any = pretrained.encoder
     sides = {"cold": Side(ours, encoder.characters.forget), "warm": Side(ours), "allennlp": Side(allennlp)}
     rates = in_turns(sides, setting.repeats)
-    recurrent = bilstm(SMALL) * (1 + MARKS * len(sentences) / n_words)
+    backward = [words[::-1] for words in sentences]
+    recurrent = bilstm(SMALL) * (beginnings(sentences) + beginnings(backward)) / 2 / n_words
     distinct = len({word for words in sentences for word in words}) + MARKS
     operations = {"cold": recurrent + word_vector(SMALL) * distinct / n_words, "warm": recurrent}
     for side, goal, remark in (("cold", 10.0, "no word seen before"), ("warm", 20.0, "words seen before")):
@@ -73,3 +74,8 @@ def run(setting: Setting) -> Iterator[Measurement]:
             goal=goal,
             flops_per_unit=operations[side],
         )
+
+
+def beginnings(sentences: list[list[str]]) -> int:
+    """Steps that one direction must take: one for each way to begin, the mark alone among them."""
+    return len({tuple(words[:n]) for words in sentences for n in range(len(words) + 1)})

@@ -75,6 +75,42 @@ def test_in_use_a_batch_gives_what_it_gives_in_training(threads: int, lengths: l
     torch.testing.assert_close(without_segments, bert.hidden_states(ids, mask), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("lengths", [LENGTHS, [40] * 6, [1, 64]])
+def test_only_the_top_layer_leaves_out_what_is_not_wanted(threads: int, lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    bert = Bert(BertConfig(layers=2, width=12, heads=3, inner=20, positions=64), 50).eval()
+    ids, mask, segments = batch(lengths)
+    wanted = mask & (torch.rand(mask.shape) < 0.5)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.no_grad():
+            *below, top = bert.tokens(ids, mask, segments, wanted=wanted).padded(mask)
+            (only_top,) = bert.tokens(ids, mask, segments, [-1], wanted).padded(mask)
+            (nothing,) = bert.tokens(ids, mask, segments, [-1], mask & False).padded(mask)
+    finally:
+        torch.set_num_threads(before)
+    *plain_below, plain_top = (state.detach() for state in bert.hidden_states(ids, mask, segments))
+    torch.testing.assert_close(below, plain_below, atol=1e-5, rtol=1e-5)
+    for found in (top, only_top):
+        torch.testing.assert_close(found[wanted], plain_top[wanted], atol=1e-5, rtol=1e-5)
+    assert nothing.shape == plain_top.shape
+
+
+def test_blocks_above_the_highest_layer_that_is_asked_for_do_not_run() -> None:
+    bert = small_bert().eval()
+    ids, mask, _ = batch()
+    whole = bert.hidden_states(ids, mask)
+    bert.blocks[1].register_forward_pre_hook(lambda *_: pytest.fail("the block above layer 1 ran"))
+    for layers in ([1, 0], [-2], [0]):
+        found = bert.hidden_states(ids, mask, None, layers)
+        torch.testing.assert_close(found, [whole[layer] for layer in layers])
+        with torch.no_grad():
+            in_use = bert.hidden_states(ids, mask, None, layers)
+        torch.testing.assert_close(in_use, [state.detach() for state in found], atol=1e-5, rtol=1e-5)
+
+
 def test_parts_hold_about_as_many_pieces_as_each_other() -> None:
     lengths = [64] * 3 + [32] * 6 + [8] * 8
     ids, mask, _ = batch(lengths)

@@ -14,7 +14,7 @@ import headstart
 from headstart.encoders import quantised as module
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
-from headstart.encoders.quantised import INPUT_STEPS, WEIGHT_STEPS, QuantisedLinear, check_processor, quantised
+from headstart.encoders.quantised import INPUT_STEPS, QuantisedLinear, check_processor, quantised, weight_steps
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError
 from headstart.features import encoder_fingerprint
@@ -53,17 +53,27 @@ def states(encoder: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def test_numbers_on_the_grid_give_the_exact_product() -> None:
-    layer = QuantisedLinear.of(linear([[64.0, -3.0, 0.0], [0.5, 1.0, -32.0]], [0.25, -1.0]))
+    layer = QuantisedLinear.of(linear([[127.0, -3.0, 0.0], [0.5, 1.0, -63.5]], [0.25, -1.0]))
     x = torch.tensor([[0.0, 255.0, 7.0], [255.0, 0.0, 100.0]])
-    assert layer(x).tolist() == [[-764.75, 30.0], [16320.25, -3073.5]]
+    assert layer(x).tolist() == [[-764.75, -190.5], [32385.25, -6223.5]]
 
 
 def test_the_greatest_sums_do_not_overflow() -> None:
-    layer = QuantisedLinear.of(linear([[float(WEIGHT_STEPS)] * 1024, [-float(WEIGHT_STEPS)] * 1024], [0.0, 0.0]))
+    pairs = [[127.0, 0.0], [-127.0, 0.0], [0.0, 127.0], [64.0, 63.0], [-63.0, -64.0], [127.0, -127.0]]
+    layer = QuantisedLinear.of(linear([pair * 512 for pair in pairs], [0.0] * len(pairs)))
     x = torch.full((1, 1024), float(INPUT_STEPS))
-    x[0, 0] = 0
-    greatest = 1023.0 * INPUT_STEPS * WEIGHT_STEPS
-    assert layer(x).tolist() == [[greatest, -greatest]]
+    x[0, :2] = 0  # a row's least number stands for its zero
+    assert layer(x).tolist() == [[511.0 * INPUT_STEPS * sum(pair) for pair in pairs]]
+
+
+def test_a_pair_of_weights_never_rounds_to_more_than_fits() -> None:
+    weight = torch.randn(2_000, 64)
+    step = weight_steps(weight)
+    whole = (weight / step[:, None]).round().view(len(weight), -1, 2)
+    sums = torch.maximum(whole.clamp(min=0).sum(2), -whole.clamp(max=0).sum(2))
+    assert 126 < sums.max() <= 128  # times 255 just fits into 16 bits
+    assert whole.abs().max() <= 127
+    assert (weight.abs().amax(1) / step).mean() > 1.25 * 64, "hardly finer than if each weight could meet one as great"
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(384, 1152), (96, 7), (5, 33), (1, 1)])
@@ -71,7 +81,7 @@ def test_the_error_is_half_a_step_of_each_number(inputs: int, outputs: int) -> N
     exact = random_linear(inputs, outputs)
     x = torch.randn(50, inputs) * torch.rand(50, 1) * 10 + torch.randn(50, 1)
     layer = QuantisedLinear.of(exact)
-    weight_step = exact.weight.abs().amax(1) / WEIGHT_STEPS
+    weight_step = weight_steps(exact.weight)
     input_step = (x.amax(1) - x.amin(1)) / INPUT_STEPS
     rounded = ((exact.weight / weight_step[:, None]).round() * weight_step[:, None]).abs().sum(1)
     bound = input_step[:, None] / 2 * rounded + weight_step / 2 * x.abs().sum(1, keepdim=True)
@@ -131,6 +141,17 @@ def test_a_sequence_alone_has_the_vectors_that_it_has_among_others_to_the_bit() 
     for row, length in enumerate(LENGTHS):
         alone = states(encoder, ids[row : row + 1, :length], mask[row : row + 1, :length])
         assert torch.equal(alone[:, 0], together[:, row, :length])
+
+
+def test_what_else_is_wanted_changes_no_bit() -> None:
+    encoder, (ids, mask) = quantised(bert()), sequences()
+    with torch.no_grad():
+        whole = encoder.tokens(ids, mask)  # type: ignore[operator]
+        for every in (1, 2, 3):
+            wanted = mask & (torch.arange(mask.shape[1]) % every == 0)
+            found = encoder.tokens(ids, mask, None, None, wanted)  # type: ignore[operator]
+            assert torch.equal(torch.stack(found.layers[:-1]), torch.stack(whole.layers[:-1]))
+            assert torch.equal(found.padded(mask)[-1][wanted], whole.padded(mask)[-1][wanted])
 
 
 def test_what_is_not_quantised_is_shared_and_the_original_stays_as_it_was() -> None:

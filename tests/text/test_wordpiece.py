@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
-from headstart.text.wordpiece import SPECIALS, load_wordpiece
+from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, load_wordpiece
 from headstart.text.wordpiece_learning import learn_wordpiece
 
 BERT_VOCAB = Path(__file__).parents[3] / "shared" / "data" / "bert_vocab" / "bert-base-uncased-vocab.txt"
@@ -132,6 +132,21 @@ def test_ids_equal_those_of_transformers(tmp_path, vocabulary, lowercase):
         assert found.ids.tolist() == [id for ids in expected for id in ids]
         assert found.lengths.tolist() == [len(ids) for ids in expected]
         assert found.extras == []
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("added", [[], ["the##cat", "nat"], ["##able"]])
+def test_ids_alone_are_those_of_the_encoding(tmp_path, lowercase, added):
+    tokenizer = load_wordpiece(write_vocab(tmp_path), lowercase=lowercase)
+    tokenizer.backend.add_tokens(added)
+    tokenizer = WordPieceTokenizer(tokenizer.backend, lowercase)
+    lines = ["", " ", "\x0b", "##able un##able # ##", "unable,unable", "the##cat nations", *generated_lines(400)]
+    for _ in range(2):  # the second time from memory
+        for line in lines:
+            whole, found = tokenizer.encode(line), tokenizer.encode_ids(line)
+            assert found.ids.tolist() == whole.ids.tolist()
+            assert found.words.tolist() == whole.words.tolist()
+            assert (found.ids.dtype, found.words.dtype) == (whole.ids.dtype, whole.words.dtype)
 
 
 def test_spans_point_into_the_text_as_given(tmp_path):

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headstart.text.characters import characters_of
-from headstart.text.encoding import Encoding
+from headstart.text.encoding import Encoding, UnitIds
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START
+from headstart.text.wordpiece import WordPieceTokenizer
 
 MARKS = 2
 """Units that BERT and ELMo add around a text."""
@@ -54,7 +55,7 @@ class TextBatch:
         return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device), gold)
 
 
-Builder = Callable[[Tokenizer, Encoding, NDArray[np.int64]], tuple[NDArray[Any], NDArray[np.int64]]]
+Builder = Callable[[Tokenizer, Any, NDArray[np.int64]], tuple[NDArray[Any], NDArray[np.int64]]]
 """(tokenizer, encoding, units to keep) -> (ids, places of the words)."""
 
 
@@ -68,10 +69,14 @@ def elmo_row(tokenizer: Tokenizer, encoding: Encoding, kept: NDArray[np.int64]) 
     return np.stack([characters_of(word) for word in words]), 1 + np.arange(len(kept))
 
 
-def bert_row(tokenizer: Any, encoding: Encoding, kept: NDArray[np.int64]) -> tuple[NDArray[Any], Any]:
+def bert_row(tokenizer: Any, encoding: Encoding | UnitIds, kept: NDArray[np.int64]) -> tuple[NDArray[Any], Any]:
     """[CLS] pieces [SEP]; a word stands where its first piece does."""
-    ids = np.concatenate([[tokenizer.cls], encoding.ids[kept], [tokenizer.sep]])
-    return ids, 1 + np.flatnonzero(np.diff(encoding.words[kept], prepend=-1))
+    ids = np.empty(len(kept) + MARKS, dtype=np.int64)
+    ids[0], ids[1:-1], ids[-1] = tokenizer.cls, encoding.ids[kept], tokenizer.sep
+    words = encoding.words[kept]
+    begins = np.ones(len(kept), dtype=bool)
+    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    return ids, 1 + np.flatnonzero(begins)
 
 
 BUILDERS: dict[str, Builder] = {"static": static_row, "elmo": elmo_row, "bert": bert_row}
@@ -91,7 +96,7 @@ def text_row(
 
     with_first: the sequence's first position, such as [CLS], stands before the words as if it were one.
     """
-    encoding = tokenizer.encode(text) if isinstance(text, str) else tokenizer.encode_words(text)
+    encoding = units_of(kind, tokenizer, text)
     n = len(encoding.ids)
     kept = np.arange(n)
     if longest is not None and n > longest:
@@ -101,6 +106,15 @@ def text_row(
     if with_first:
         word_starts = np.concatenate([[0], word_starts])
     return TextRow(ids, word_starts.astype(np.int64), len(kept) < n)
+
+
+def units_of(kind: str, tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding | UnitIds:
+    if not isinstance(text, str):
+        return tokenizer.encode_words(text)
+    # BERT's row needs neither the pieces' spelling nor their places in the text, which take most of the time.
+    if kind == "bert" and isinstance(tokenizer, WordPieceTokenizer):
+        return tokenizer.encode_ids(text)
+    return tokenizer.encode(text)
 
 
 def collate(rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> TextBatch:

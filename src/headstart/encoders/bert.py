@@ -120,23 +120,28 @@ class Bert(nn.Module):
         layers: Layers = None,
         wanted: Tensor | None = None,
     ) -> Tokens:
-        """The same without padding, for use: every core reads a part of the sequences."""
+        """The same without padding, for use: every core reads a part of the sequences.
+
+        wanted: (B, T), by default all; the highest of the layers may hold anything at the other tokens.
+        """
         self.check_length(ids.shape[1])
 
-        def states_of(ids: Tensor, mask: Tensor, segments: Tensor | None) -> list[Tensor]:
-            return self._states(ids, Layout.of(mask), segments, layers)
+        def states_of(ids: Tensor, mask: Tensor, segments: Tensor | None, wanted: Tensor | None) -> list[Tensor]:
+            return self._states(ids, Layout.of(mask), segments, layers, wanted)
 
-        return on_parts(states_of, ids, mask, segments)
+        return on_parts(states_of, ids, mask, segments, wanted)
 
-    def _states(self, ids: Tensor, layout: Layout, segments: Tensor | None, layers: Layers) -> list[Tensor]:
-        """Of the real pieces, each (N, D)."""
-        x = self.embed(ids, segments, layout)
-        states = [x]
-        in_use = alone() and not self.training and not torch.is_grad_enabled() and x.dtype == torch.float32
-        for block in self.blocks:
-            x = block_in_use(block, x, layout) if in_use and isinstance(block, Block) else block(x, layout)
-            states.append(x)
-        return chosen(states, layers)
+    def _states(
+        self, ids: Tensor, layout: Layout, segments: Tensor | None, layers: Layers, wanted: Tensor | None = None
+    ) -> list[Tensor]:
+        """Of the real pieces, each (N, D). Blocks above the highest layer that is asked for are left out."""
+        numbers = chosen(list(range(len(self.blocks) + 1)), layers)
+        rows = None if wanted is None else layout.unpad(wanted).nonzero().squeeze(1)
+        states = [self.embed(ids, segments, layout)]
+        for block in self.blocks[: max(numbers, default=0)]:
+            # Layers below the top are always finished: a layer has the same bits whichever others are asked for.
+            states.append(block(states[-1], layout, rows if block is self.blocks[-1] else None))
+        return [states[number] for number in numbers]
 
     def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:
         """(B, T) -> (N, D), the real pieces one after the other."""
@@ -190,7 +195,11 @@ class Block(nn.Module):
         self.dropout = Dropout(config.dropout)
         self.attention_dropout = Dropout(config.attention_dropout)
 
-    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
+        """(N, D) -> (N, D). wanted: (n,), where not all rows are; what the others get may be anything."""
+        in_use = not self.training and not torch.is_grad_enabled()
+        if in_use and alone() and x.device.type == "cpu" and x.dtype == torch.float32:
+            return block_in_use(self, x, layout, wanted)
         x = self.attention_norm(x + self.dropout(self.attention_out(self.attend(x, layout))))
         x = self.norm(x + self.dropout(self.outer(F.gelu(self.inner(x)))))
         return x

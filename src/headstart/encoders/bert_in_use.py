@@ -33,14 +33,26 @@ class Parts(Protocol):
     norm: nn.LayerNorm
 
 
-def block_in_use(block: Parts, x: Tensor, layout: Layout) -> Tensor:
-    """(N, D) -> (N, D), as a block in evaluation. x stays as it is."""
-    wide = linear(x, block.query_key_value, "query, key, value")
-    h = linear(attend(wide, block.heads, layout), block.attention_out, "output").add_(x)
-    x = block.attention_norm(h)
+def block_in_use(block: Parts, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
+    """(N, D) -> (N, D), as a block in evaluation. x stays as it is. wanted: rows to be finished, by default all."""
+    N = len(x)
+    attended = attend(linear(x, block.query_key_value, "query, key, value"), block.heads, layout)
+    x, attended = only(wanted, x, attended)
+    x = block.attention_norm(linear(attended, block.attention_out, "output").add_(x))
     wide = torch.ops.aten.gelu_(linear(x, block.inner, "inner"))
-    out: Tensor = block.norm(linear(wide, block.outer, "output").add_(x))
-    return out
+    return spread(block.norm(linear(wide, block.outer, "output").add_(x)), wanted, N)
+
+
+def only(wanted: Tensor | None, x: Tensor, attended: Tensor) -> tuple[Tensor, Tensor]:
+    """After attention a row needs no other, so that rows which nobody asks for can be left behind."""
+    if wanted is None:
+        return x, attended
+    return x.index_select(0, wanted), attended.index_select(0, wanted)
+
+
+def spread(x: Tensor, wanted: Tensor | None, N: int) -> Tensor:
+    """The rows where they were among the N, zeros between them."""
+    return x if wanted is None else x.new_zeros(N, x.shape[1]).index_copy_(0, wanted, x)
 
 
 def linear(x: Tensor, layer: Linear, name: str) -> Tensor:

@@ -51,14 +51,14 @@ class Layout:
         return x.view(B, T, -1)
 
 
-StatesOf = Callable[[Tensor, Tensor, Tensor | None], list[Tensor]]
-"""ids, mask, segments -> states of the real pieces, each (N, D), sequence after sequence."""
+StatesOf = Callable[..., list[Tensor]]
+"""ids, mask, others -> states of the real pieces, each (N, D), sequence after sequence."""
 
 
-def on_parts(states_of: StatesOf, ids: Tensor, mask: Tensor, segments: Tensor | None) -> Tokens:
+def on_parts(states_of: StatesOf, ids: Tensor, mask: Tensor, *others: Tensor | None) -> Tokens:
     """`states_of` of a batch, in parts of about as many real pieces as each other, for all cores.
 
-    mask: True at real pieces, which come first in every row.
+    mask: True at real pieces, which come first in every row. others: what else there is of every piece, (B, T).
     """
     lengths = mask.sum(dim=1)
     total = int(lengths.sum())
@@ -73,7 +73,8 @@ def on_parts(states_of: StatesOf, ids: Tensor, mask: Tensor, segments: Tensor | 
 
     def read(rows: Tensor) -> list[Tensor]:
         T = max(1, int(mask[rows].sum(dim=1).max()))
-        return states_of(ids[rows, :T], mask[rows, :T], None if segments is None else segments[rows, :T])
+        own = [None if other is None else other[rows, :T] for other in others]
+        return states_of(ids[rows, :T], mask[rows, :T], *own)
 
     found = on_cores([partial(read, rows) for rows in parts if len(rows)])
     starts = torch.empty_like(ends).scatter_(0, order, ends - lengths)

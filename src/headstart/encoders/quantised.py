@@ -15,13 +15,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from headstart.encoders.bert import Bert, Block
-from headstart.encoders.bert_in_use import attend
+from headstart.encoders.bert_in_use import attend, only, spread
 from headstart.encoders.layout import Layout
 from headstart.errors import ConfigError
 
-# Processors without VNNI add two products in 16 bits: 2 * 255 * 64 is the most that fits. The input gets the finer grid
-# because single columns of it stand far out.
-INPUT_STEPS, WEIGHT_STEPS = 255, 64
+INPUT_STEPS, WEIGHT_STEPS = 255, 127
+PAIR_STEPS = 127
+"""Processors without VNNI add the products of two neighbours in 16 bits: 255 * 128 is the most that fits, and rounding
+may add one to a pair of weights."""
 SMALLEST_STEP = 1e-30
 ROUNDING = float(2**23)
 """Added to a float32 from 0 to 255, it rounds it to a whole number and leaves that in the lowest byte."""
@@ -42,7 +43,7 @@ class QuantisedLinear(nn.Module):
         check_processor()
         self.out_features, self.in_features = weight.shape
         weight = weight.detach().float()
-        scale = (weight.abs().amax(1) / WEIGHT_STEPS).clamp(min=SMALLEST_STEP)
+        scale = weight_steps(weight)
         whole = (weight / scale[:, None]).round().to(torch.int8)
         parts = {
             "packed": torch.ops.onednn.qlinear_prepack(whole, None),
@@ -86,6 +87,15 @@ class QuantisedLinear(nn.Module):
         return self
 
 
+def weight_steps(weight: Tensor) -> Tensor:
+    """The finest grid of each row on which all sums fit. (O, I) -> (O,)."""
+    pairs = F.pad(weight, (0, weight.shape[1] % 2)).view(len(weight), -1, 2)
+    # Neighbours of different sign take from each other: only the greater matters.
+    greatest_pair = torch.maximum(pairs.clamp(min=0).sum(2), pairs.clamp(max=0).sum(2).neg()).amax(1)
+    steps = torch.maximum(greatest_pair / PAIR_STEPS, weight.abs().amax(1) / WEIGHT_STEPS)
+    return steps.clamp(min=SMALLEST_STEP)
+
+
 class QuantisedBlock(nn.Module):
     """A block of BERT in use, with its linear layers in int8.
 
@@ -102,11 +112,13 @@ class QuantisedBlock(nn.Module):
         self.outer = QuantisedLinear.of(block.outer)
         self.attention_norm, self.norm = block.attention_norm, block.norm
 
-    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) -> (N, D), as `headstart.encoders.bert.Block`."""
-        x = self.attention_norm(x + self.attention_out(attend(self.query_key_value(x), self.heads, layout)))
+        N = len(x)
+        x, attended = only(wanted, x, attend(self.query_key_value(x), self.heads, layout))
+        x = self.attention_norm(x + self.attention_out(attended))
         x = self.norm(x + self.outer(F.gelu(self.inner(x))))
-        return x
+        return spread(x, wanted, N)
 
 
 def product(whole: Tensor, packed: Tensor, scale: Tensor, zero_points: Tensor) -> Tensor:
@@ -120,16 +132,15 @@ def product(whole: Tensor, packed: Tensor, scale: Tensor, zero_points: Tensor) -
 @lru_cache(maxsize=1)
 def check_processor() -> None:
     """Try the greatest sums once: a processor or a torch that cannot do them must not give wrong vectors."""
-    width = 64
-    whole = torch.full((1, width), INPUT_STEPS, dtype=torch.uint8)
-    weight = torch.tensor([[WEIGHT_STEPS], [-WEIGHT_STEPS]], dtype=torch.int8).expand(2, width).contiguous()
+    pairs = torch.tensor([[127, 1], [1, 127], [64, 64], [127, -127], [-127, -1]], dtype=torch.int8)
+    weight = pairs.repeat(1, 32)
+    whole = torch.full((1, weight.shape[1]), INPUT_STEPS, dtype=torch.uint8)
     try:
         packed = torch.ops.onednn.qlinear_prepack(weight, None)
-        found = product(whole, packed, torch.ones(2), torch.zeros(2, dtype=torch.int32)).flatten().tolist()
+        found = product(whole, packed, torch.ones(len(pairs)), torch.zeros(len(pairs), dtype=torch.int32))
     except (RuntimeError, AttributeError) as error:
         raise ConfigError("This torch has no int8 products for this processor. Use the precision float32.") from error
-    greatest = width * INPUT_STEPS * WEIGHT_STEPS
-    if found != [greatest, -greatest]:
+    if found[0].tolist() != (INPUT_STEPS * weight.long().sum(1)).tolist():
         raise ConfigError("The int8 products of this processor overflow. Use the precision float32.")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+StateT = TypeVar("StateT")
 Layers = Sequence[int] | None
 """Numbers of the layers that are wanted, in the order wanted; None: all."""
 
@@ -29,7 +31,7 @@ class Representations:
         return Representations(self.layers.to(device), self.mask.to(device))
 
 
-def chosen(states: list[Tensor], layers: Layers) -> list[Tensor]:
+def chosen(states: list[StateT], layers: Layers) -> list[StateT]:
     return states if layers is None else [states[layer] for layer in layers]
 
 

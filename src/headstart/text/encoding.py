@@ -21,6 +21,14 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitIds:
+    """Of an encoding, what an encoder reads."""
+
+    ids: NDArray[np.int32]  # (n,)
+    words: NDArray[np.int32]  # (n,)
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceIds:
     """Sentences as flat ids. ids[i] >= vocabulary size means the word extras[ids[i] - vocabulary size]."""
 
