@@ -1,8 +1,8 @@
 """minilm's top layer of the first SST sentences: `represent` against onnxruntime, sentence-transformers, transformers.
 
 All begin with texts; tokens are pieces with the marks. onnxruntime gets batches of 32 that were sorted by length
-beforehand; sentence-transformers sorts them itself and ends with a vector per sentence; transformers gets them in the
-order of the file. The vectors agree to 1e-4.
+beforehand; sentence-transformers sorts them itself and ends with a vector per sentence; transformers, which has no
+goal, gets the first quarter in the order of the file. The vectors agree to 1e-4.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bench.peers.bert import (
 from bench.samples import sst_train
 from headstart.pretrained import Pretrained
 
-SENTENCES, QUICK_SENTENCES = 1_024, 192
+SENTENCES, QUICK_SENTENCES = 1_024, 256
 TOLERANCE = 1e-4
 PEERS = {
     "onnxruntime": ("onnxruntime float32, sorted by length", 1.2),
@@ -69,10 +69,11 @@ def run(setting: Setting) -> Iterator[Measurement]:
         return sum(lengths)
 
     def transformers() -> int:
+        some = len(texts) // 4
         with torch.inference_mode():
-            for start in range(0, len(texts), BATCH):
+            for start in range(0, some, BATCH):
                 model(**tokenizer(texts[start : start + BATCH], padding=True, return_tensors="pt"))
-        return sum(lengths)
+        return sum(lengths[:some])
 
     sides = {"ours": ours, "onnxruntime": onnxruntime, "sentence-transformers": sentence_transformers}
     rates = in_turns(

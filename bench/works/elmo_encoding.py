@@ -1,8 +1,8 @@
 """ELMo small, all layers, the first SST sentences as lists of words: `represent` against AllenNLP's biLM.
 
 Cold, no word was seen before; warm, the words of the pass before are remembered. AllenNLP has no such memory unless it
-is given the vocabulary beforehand. It gets batches of 32 in the order of the file. Both begin with words and end with
-vectors, and compute the same to 1e-4.
+is given the vocabulary beforehand. It gets batches of 32 in the order of the file. Ours makes several passes, so that
+both are timed over seconds. Both begin with words and end with vectors, and compute the same to 1e-4.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bench.samples import sst_train
 
 SENTENCES, QUICK_SENTENCES = 128, 32
 BATCH = 32
+PASSES = 5
 TOLERANCE = 1e-4
 MARKS = 2
 
@@ -37,6 +38,7 @@ def run(setting: Setting) -> Iterator[Measurement]:
         random_elmo(files)
         pretrained = headstart.load(files)
         peer = allennlp_elmo(files)
+    encoder: Any = pretrained.encoder
 
     def theirs(some: list[list[str]]) -> list[Any]:
         with torch.no_grad():
@@ -48,17 +50,23 @@ def run(setting: Setting) -> Iterator[Measurement]:
         for row, vectors in enumerate(pretrained.represent(sentences[:BATCH])):
             check_close("vectors", vectors, layers[:, row, 1 : 1 + vectors.shape[1]].numpy(), TOLERANCE)
 
-    def ours() -> int:
-        pretrained.represent(sentences)
-        return n_words
+    def warm() -> int:
+        for _ in range(PASSES):
+            pretrained.represent(sentences)
+        return PASSES * n_words
+
+    def cold() -> int:
+        for _ in range(PASSES):
+            encoder.characters.forget()
+            pretrained.represent(sentences)
+        return PASSES * n_words
 
     def allennlp() -> int:
         theirs(sentences)
         return n_words
 
     check()
-    encoder: Any = pretrained.encoder
-    sides = {"cold": Side(ours, encoder.characters.forget), "warm": Side(ours), "allennlp": Side(allennlp)}
+    sides = {"cold": Side(cold), "warm": Side(warm), "allennlp": Side(allennlp)}
     rates = in_turns(sides, setting.repeats)
     backward = [words[::-1] for words in sentences]
     recurrent = bilstm(SMALL) * (beginnings(sentences) + beginnings(backward)) / 2 / n_words

@@ -1,6 +1,6 @@
 """Text to WordPiece ids on two cores: the whole of `prepare` against the tokenizers library alone.
 
-Ours reads 15 MB of film reviews from disk, finds the sentences, tokenises them in two worker processes and writes
+Ours reads 10 MB of film reviews from disk, finds the sentences, tokenises them in two worker processes and writes
 shards of ids to disk. The library gets the same sentences, found beforehand and in memory, ten thousand at a time,
 leaves its results in memory and drops them. Both have minilm's vocabulary of 30,522 pieces. The ids of the first
 sentences and the number of all ids are equal.
@@ -25,7 +25,7 @@ from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards
 from headstart.text.tokenise import prepare
 
-BYTES, QUICK_BYTES = 15_000_000, 2_500_000
+BYTES, QUICK_BYTES = 10_000_000, 2_500_000
 WORKERS = 2
 AT_ONCE = 10_000
 COMPARED = 2_000
