@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,23 @@ def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     return {kind: folder / kind for kind in TINY_RUNS}
 
 
+@contextmanager
+def threads_of_torch(threads: int) -> Iterator[None]:
+    """torch with so many threads, whatever the processes of the tests were given."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture
+def with_threads() -> Callable[[int], AbstractContextManager[None]]:
+    return threads_of_torch
+
+
 @pytest.fixture
 def two_threads() -> Iterator[None]:
-    """torch with two threads, whatever the processes of the tests were given."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+    with threads_of_torch(2):
+        yield

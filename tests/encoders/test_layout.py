@@ -1,9 +1,13 @@
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 import torch
 
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.layout import Layout, on_parts
 
+WithThreads = Callable[[int], AbstractContextManager[None]]
 LENGTHS = [5, 2, 9, 1, 7]
 
 
@@ -56,20 +60,17 @@ def test_a_padded_batch_gives_the_values_and_gradients_of_its_sequences_alone(tr
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("lengths", [LENGTHS, [40] * 6, [1, 64], [3]])
-def test_in_use_a_batch_gives_what_it_gives_in_training(threads: int, lengths: list[int]) -> None:
+def test_in_use_a_batch_gives_what_it_gives_in_training(
+    threads: int, lengths: list[int], with_threads: WithThreads
+) -> None:
     torch.manual_seed(0)
     config = BertConfig(layers=2, width=12, heads=3, inner=20, positions=64)
     bert = Bert(config, 50).eval()
     ids, mask, segments = batch(lengths)
     plain = bert.hidden_states(ids, mask, segments)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with torch.no_grad():
-            in_use = bert.hidden_states(ids, mask, segments)
-            without_segments = bert.hidden_states(ids, mask)
-    finally:
-        torch.set_num_threads(before)
+    with torch.no_grad(), with_threads(threads):
+        in_use = bert.hidden_states(ids, mask, segments)
+        without_segments = bert.hidden_states(ids, mask)
     for a, b in zip(in_use, plain, strict=True):
         torch.testing.assert_close(a, b.detach(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(without_segments, bert.hidden_states(ids, mask), atol=1e-5, rtol=1e-5)
@@ -77,20 +78,17 @@ def test_in_use_a_batch_gives_what_it_gives_in_training(threads: int, lengths: l
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("lengths", [LENGTHS, [40] * 6, [1, 64]])
-def test_only_the_top_layer_leaves_out_what_is_not_wanted(threads: int, lengths: list[int]) -> None:
+def test_only_the_top_layer_leaves_out_what_is_not_wanted(
+    threads: int, lengths: list[int], with_threads: WithThreads
+) -> None:
     torch.manual_seed(0)
     bert = Bert(BertConfig(layers=2, width=12, heads=3, inner=20, positions=64), 50).eval()
     ids, mask, segments = batch(lengths)
     wanted = mask & (torch.rand(mask.shape) < 0.5)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with torch.no_grad():
-            *below, top = bert.tokens(ids, mask, segments, wanted=wanted).padded(mask)
-            (only_top,) = bert.tokens(ids, mask, segments, [-1], wanted).padded(mask)
-            (nothing,) = bert.tokens(ids, mask, segments, [-1], mask & False).padded(mask)
-    finally:
-        torch.set_num_threads(before)
+    with torch.no_grad(), with_threads(threads):
+        *below, top = bert.tokens(ids, mask, segments, wanted=wanted).padded(mask)
+        (only_top,) = bert.tokens(ids, mask, segments, [-1], wanted).padded(mask)
+        (nothing,) = bert.tokens(ids, mask, segments, [-1], mask & False).padded(mask)
     *plain_below, plain_top = (state.detach() for state in bert.hidden_states(ids, mask, segments))
     torch.testing.assert_close(below, plain_below, atol=1e-5, rtol=1e-5)
     for found in (top, only_top):
@@ -111,6 +109,7 @@ def test_blocks_above_the_highest_layer_that_is_asked_for_do_not_run() -> None:
         torch.testing.assert_close(in_use, [state.detach() for state in found], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_parts_hold_about_as_many_pieces_as_each_other() -> None:
     lengths = [64] * 3 + [32] * 6 + [8] * 8
     ids, mask, _ = batch(lengths)
@@ -120,12 +119,7 @@ def test_parts_hold_about_as_many_pieces_as_each_other() -> None:
         seen.append(int(mask.sum()))
         return [ids[mask][:, None].float()]
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        (joined,) = on_parts(count, ids, mask, None).padded(mask)
-    finally:
-        torch.set_num_threads(before)
+    (joined,) = on_parts(count, ids, mask, None).padded(mask)
     assert sum(seen) == sum(lengths)
     assert max(seen) - min(seen) <= 64
     assert torch.equal(joined[..., 0], (ids * mask).float())

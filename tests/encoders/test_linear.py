@@ -1,18 +1,16 @@
+import pytest
 import torch
 from torch import nn
 
 from headstart.cores import on_cores
 from headstart.encoders.linear import Linear, multiply
 
+pytestmark = pytest.mark.usefixtures("two_threads")
+
 
 def alone(work):
     """Call it on a thread that has a core to itself."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        return on_cores([work, lambda: None])[0]
-    finally:
-        torch.set_num_threads(before)
+    return on_cores([work, lambda: None])[0]
 
 
 def test_values_and_gradients_are_those_of_torch() -> None:

@@ -136,6 +136,7 @@ def test_sampled_loss_nears_the_full_one() -> None:
     assert losses[1] == pytest.approx(full, rel=0.02)
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_in_a_share_of_a_step_the_gradient_is_the_rows_in_play_and_equal() -> None:
     h, weight, bias, targets = problem(11, 5, 40)
 
@@ -145,12 +146,7 @@ def test_in_a_share_of_a_step_the_gradient_is_the_rows_in_play_and_equal() -> No
         return [loss, *torch.autograd.grad(loss, [h, weight, bias])]
 
     whole = loss_and_gradients()
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        shares = on_cores([loss_and_gradients, loss_and_gradients])
-    finally:
-        torch.set_num_threads(before)
+    shares = on_cores([loss_and_gradients, loss_and_gradients])
     for share in shares:
         assert share[2].is_sparse
         assert share[2]._nnz() <= 11 + 8
