@@ -17,6 +17,7 @@ from headstart.config import Table, pick, resolve, settings_of
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.carried import carried_states
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.memory import hand_back_freed_memory
 from headstart.encoders.quantised import quantised
 from headstart.encoders.representations import Representations, Tokens
 from headstart.encoders.static import Static, StaticConfig
@@ -31,6 +32,7 @@ from headstart.training.tensors import read_tensors
 BATCH_UNITS = 4_096
 BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
 """A stream holds at most so many sentences, and so many bytes of their ids and vectors, or one sentence."""
+BLOCKS_BETWEEN_TRIMS = 8
 Vectors = NDArray[np.float32]
 Sentence = str | Sequence[str]
 """A text, or its words where they are known already."""
@@ -85,8 +87,13 @@ class Pretrained:
 
     def stream_rows(self, rows: Iterable[TextRow], layers: Layers = "all") -> Iterator[tuple[int, Iterator[Vectors]]]:
         """After every batch, how many rows it had, and the vectors that are ready now, (K, words, D) in rows' order."""
-        chosen = chosen_layers(layers, self.encoder)
-        return (step for block in self._blocks(rows, len(chosen)) for step in self._encode_block(block, chosen))
+        return self._encode_blocks(rows, chosen_layers(layers, self.encoder))
+
+    def _encode_blocks(self, rows: Iterable[TextRow], chosen: list[int]) -> Iterator[tuple[int, Iterator[Vectors]]]:
+        for number, block in enumerate(self._blocks(rows, len(chosen)), start=1):
+            yield from self._encode_block(block, chosen)
+            if number % BLOCKS_BETWEEN_TRIMS == 0:
+                hand_back_freed_memory()
 
     def _blocks(self, rows: Iterable[TextRow], K: int) -> Iterator[list[TextRow]]:
         encoder: Any = self.encoder

@@ -152,3 +152,22 @@ def test_in_a_share_of_a_step_the_gradient_is_the_rows_in_play_and_equal() -> No
         assert share[2]._nnz() <= 11 + 8
         for a, b in zip(share, whole, strict=True):
             torch.testing.assert_close(a.to_dense(), b)
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 100])
+def test_the_sampled_loss_in_pieces_has_the_value_and_gradients_of_the_whole(chunk: int) -> None:
+    h, weight, bias, targets = problem(11, 5, 40)
+    sampler, drawn = LogUniform(40), [0, 2, 39, int(targets[3])]
+    negatives = torch.tensor(list(dict.fromkeys(drawn)))
+    found = sampled_softmax_loss(h, weight, bias, targets, OneSample(40, negatives.tolist()), 4, None, chunk)
+
+    tries = OneSample(40, negatives.tolist()).sample(4, None)[1]
+    logits = h @ weight[negatives].t() + bias[negatives] - sampler.expected_count(negatives, tries).log().to(h)
+    logits = logits.masked_fill(targets[:, None] == negatives, -torch.inf)
+    gold = (h * weight[targets]).sum(1) + bias[targets] - sampler.expected_count(targets, tries).log().to(h)
+    expected = (torch.cat([gold[:, None], logits], dim=1).logsumexp(1) - gold).sum()
+
+    torch.testing.assert_close(found, expected)
+    weighted = [torch.autograd.grad(3 * loss, [h, weight, bias]) for loss in (found, expected)]
+    for ours, plain in zip(*weighted, strict=True):
+        torch.testing.assert_close(ours, plain, atol=1e-5, rtol=1e-5)

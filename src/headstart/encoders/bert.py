@@ -137,10 +137,13 @@ class Bert(nn.Module):
         """Of the real pieces, each (N, D). Blocks above the highest layer that is asked for are left out."""
         numbers = chosen(list(range(len(self.blocks) + 1)), layers)
         rows = None if wanted is None else layout.unpad(wanted).nonzero().squeeze(1)
-        states = [self.embed(ids, segments, layout)]
-        for block in self.blocks[: max(numbers, default=0)]:
+        x = self.embed(ids, segments, layout)
+        states = {0: x}
+        for number, block in enumerate(self.blocks[: max(numbers, default=0)], start=1):
             # Layers below the top are always finished: a layer has the same bits whichever others are asked for.
-            states.append(block(states[-1], layout, rows if block is self.blocks[-1] else None))
+            x = block(x, layout, rows if block is self.blocks[-1] else None)
+            if number in numbers:
+                states[number] = x
         return [states[number] for number in numbers]
 
     def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:

@@ -31,6 +31,14 @@ def keep_freed_memory() -> bool:
     return mallopt is not None and bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, NEVER))
 
 
+def hand_back_freed_memory() -> None:
+    """Give the system what the C allocator holds free between arrays in use, which else adds up over a long stream."""
+    if sys.platform.startswith("linux"):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
 class Arena:
     """Arrays that were used before and are free again, for the large ones that every step needs anew."""
 

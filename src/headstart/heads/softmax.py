@@ -143,6 +143,7 @@ def sampled_softmax_loss(
     sampler: LogUniform,
     samples: int,
     generator: torch.Generator | None,
+    chunk: int = CHUNK,
 ) -> Tensor:
     """Summed loss of telling each target from one shared sample of words (Jean et al. 2015). h: (N, D); targets: (N,).
 
@@ -150,14 +151,57 @@ def sampled_softmax_loss(
     word that is the row's own target is left out. Only the rows of `weight` in play are read, and get a gradient; in a
     share of a step (`headstart.cores.alone`) that gradient is those rows and nothing else.
     """
-    device = h.device
     rows_of_weight = partial(F.embedding, weight=weight, sparse=alone())
     negatives, tries = sampler.sample(samples, generator)
     log_expected = sampler.expected_count(negatives, tries).log().to(h)
     log_expected_gold = sampler.expected_count(targets.cpu(), tries).log().to(h)
-    negatives = negatives.to(device)
+    negatives = negatives.to(h.device)
     gold_logits = (h * rows_of_weight(targets)).sum(dim=1) + bias[targets] - log_expected_gold
     negative_bias = bias.index_select(0, negatives) - log_expected
-    logits = torch.addmm(negative_bias, h, rows_of_weight(negatives).t())
-    logits = logits.masked_fill(targets[:, None] == negatives, -torch.inf)
-    return (torch.cat([gold_logits[:, None], logits], dim=1).logsumexp(dim=1) - gold_logits).sum()
+    ordered, order = negatives.sort()
+    place = torch.searchsorted(ordered, targets).clamp(max=len(ordered) - 1)
+    own = torch.where(ordered[place] == targets, order[place], -1)
+    total: Tensor = _LossAgainstSample.apply(  # type: ignore[no-untyped-call]
+        h, rows_of_weight(negatives), negative_bias, gold_logits, own, chunk
+    )
+    return total
+
+
+class _LossAgainstSample(torch.autograd.Function):
+    """Summed -log(exp(gold) / (exp(gold) + sum of exp(logits of the sample))), `chunk` rows of logits at a time.
+
+    h: (N, D); weight: (S, D); bias: (S,); gold: (N,) logits; own: (N,), where in the sample a row's own target is, -1
+    if it is not: that logit does not count. As above, the gradient is made with the logits.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, gold: Tensor, own: Tensor, chunk: int) -> Tensor:
+        learns = any(ctx.needs_input_grad)
+        grads = torch.empty_like(h), torch.zeros_like(weight), torch.zeros_like(bias), torch.empty_like(gold)
+        grad_h, grad_weight, grad_bias, grad_gold = grads
+        total = h.new_zeros(())
+        buffer = arena.take("sampled logits", min(chunk, len(h)), len(weight), h)
+        for start in range(0, len(h), chunk):
+            rows, gold_here, own_here = (x[start : start + chunk] for x in (h, gold, own))
+            logits = multiply(rows, weight.t(), buffer[: len(rows)]).add_(bias)
+            drawn = (own_here >= 0).nonzero().squeeze(1)
+            logits[drawn, own_here[drawn]] = -torch.inf
+            best = torch.maximum(logits.amax(dim=1), gold_here)
+            exponentials = logits.sub_(best[:, None]).exp_()
+            gold_share = (gold_here - best).exp()
+            normaliser = exponentials.sum(dim=1) + gold_share
+            total += (normaliser.log() + best - gold_here).sum()
+            if learns:
+                slope = exponentials.div_(normaliser[:, None])
+                multiply(slope, weight, grad_h[start : start + chunk])
+                grad_weight.addmm_(slope.t(), rows)
+                grad_bias += slope.sum(dim=0)
+                grad_gold[start : start + chunk] = gold_share / normaliser - 1
+        arena.give("sampled logits", buffer)
+        ctx.gradients = grads
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_total: Tensor) -> tuple[Tensor | None, ...]:
+        return (*(grad * grad_total for grad in ctx.gradients), None, None)
