@@ -29,7 +29,8 @@ from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
-BATCH_UNITS = 4_096
+FEWEST_UNITS, MOST_UNITS, BATCH_BYTES = 4_096, 16_384, 1 << 26
+"""Units that are encoded together: the more, the less the cores wait for each other, as far as the layers take."""
 BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
 """A stream holds at most so many sentences, and so many bytes of their ids and vectors, or one sentence."""
 BLOCKS_BETWEEN_TRIMS = 8
@@ -136,7 +137,8 @@ class Pretrained:
         """
         encoder: Any = self.encoder.eval()
         device = next(encoder.parameters()).device
-        units = getattr(encoder, "batch_units", BATCH_UNITS)
+        K, D = encoder.shape if layers is None else (len(layers), encoder.shape[1])
+        units = getattr(encoder, "batch_units", min(MOST_UNITS, max(FEWEST_UNITS, BATCH_BYTES // max(1, 4 * K * D))))
         for numbers in sorted_batches([len(row.ids) for row in rows], units):
             batch = collate([rows[i] for i in numbers]).to(device)
             with torch.no_grad():
