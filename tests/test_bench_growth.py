@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("bench", reason="bench/ is importable from the repository's folder only")
 
-from bench.growth.picture import picture, short_number
+from bench.growth.picture import apart, picture, short_number
 from bench.growth.series import SERIES, TOKENS, cases
 from bench.growth.table import Point, lines_of, markdown
 from bench.growth.works import WORKS, next_word_batch
@@ -94,3 +94,9 @@ def test_a_point_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert figures["tokens"] == 150
     assert figures["seconds"] > 0
     assert 1_000_000 < figures["peak_bytes"] < 1_000_000_000
+
+
+def test_labels_on_the_axis_do_not_meet() -> None:
+    assert apart([10e3, 50e3, 100e3, 200e3, 400e3, 800e3]) == [10e3, 50e3, 200e3, 800e3]
+    assert apart([1, 2, 4, 8, 16, 32, 64]) == [1, 2, 4, 8, 16, 32, 64]
+    assert apart([5.0]) == [5.0]

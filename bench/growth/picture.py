@@ -23,6 +23,8 @@ LOOKS = {
     "BERT tiny, encoding": (COLOURS[2], "o", "--"),
 }
 """Colour, marker and stroke: a line looks the same in every chart."""
+LEAST_SHARE = 0.16
+"""Of the axis, between two labels."""
 UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -63,8 +65,9 @@ def chart(axes: Axes, lines: dict[str, list[Point]], value: Callable[[Point], fl
     low, high = min(drawn), max(drawn)
     middle = (low * high) ** 0.5
     axes.set_ylim(min(low / 1.4, middle / 10**0.5), max(high * 1.4, middle * 10**0.5))
-    ticks = sorted({point.x for points in lines.values() for point in points})
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_locator(
+        FixedLocator(apart(sorted({point.x for points in lines.values() for point in points})))
+    )
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: short_number(x)))
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
@@ -79,3 +82,13 @@ def short_number(x: float) -> str:
         if x >= size:
             return f"{x / size:.3g}{unit}"
     return f"{x:.3g}"
+
+
+def apart(ticks: list[float]) -> list[float]:
+    """Those of them, the first and the last among them, whose labels do not meet on a logarithmic axis."""
+    least = (ticks[-1] / ticks[0]) ** LEAST_SHARE
+    shown = ticks[:1]
+    for tick in ticks[1:-1]:
+        if tick / shown[-1] >= least and ticks[-1] / tick >= least:
+            shown.append(tick)
+    return shown + ticks[1:][-1:]
