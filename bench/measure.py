@@ -90,10 +90,14 @@ class OneBatch:
 
 
 def in_turns(sides: Mapping[str, Side], repeats: int) -> dict[str, list[float]]:
-    """Each side's rate in every repeat, after one round that warms all of them up."""
+    """Each side's rate in every repeat, after one round that warms all of them up.
+
+    What is measured once is measured the first time: works check beforehand that their sides agree, which warms them.
+    """
     rates: dict[str, list[float]] = {name: [] for name in sides}
     with_threads = threads_of_torch()
-    for repeat in range(repeats + 1):
+    warming = 1 if repeats > 1 else 0
+    for repeat in range(repeats + warming):
         for name, side in sides.items():
             if side.before is not None:
                 side.before()
@@ -103,7 +107,7 @@ def in_turns(sides: Mapping[str, Side], repeats: int) -> dict[str, list[float]]:
                 )
             time.sleep(SETTLING_SECONDS)
             rate = rate_of(side)
-            if repeat:
+            if repeat >= warming:
                 rates[name].append(rate)
     return rates
 

@@ -78,6 +78,9 @@ def test_sides_take_turns_and_the_first_round_does_not_count() -> None:
     rates = in_turns({"ours": side("ours", 10), "peer": side("peer", 5)}, repeats=2)
     assert order == ["before ours", "ours", "before peer", "peer"] * 3
     assert rates == {"ours": [20.0, 20.0], "peer": [10.0, 10.0]}
+    order.clear()
+    assert in_turns({"ours": side("ours", 10)}, repeats=1) == {"ours": [20.0]}
+    assert order == ["before ours", "ours"]
 
 
 def test_sides_that_compute_something_else_are_not_compared() -> None:

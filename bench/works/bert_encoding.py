@@ -32,7 +32,7 @@ from bench.peers.bert import (
 from bench.samples import sst_train
 from headstart.pretrained import Pretrained
 
-SENTENCES, QUICK_SENTENCES = 1_024, 256
+SENTENCES, QUICK_SENTENCES = 1_024, 128
 TOLERANCE = 1e-4
 PEERS = {
     "onnxruntime": ("onnxruntime float32, sorted by length", 1.2),

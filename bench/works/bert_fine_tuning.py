@@ -24,7 +24,7 @@ from headstart.starts import Start, open_start
 from headstart.tasks.examples import draw
 
 BATCH = 32
-BATCHES, QUICK_BATCHES = 8, 6
+BATCHES, QUICK_BATCHES = 8, 3
 TOLERANCE = 1e-4
 
 

@@ -34,7 +34,7 @@ from bench.works.bert_encoding import QUICK_SENTENCES, SENTENCES
 from headstart.pretrained import Pretrained
 from headstart.tasks.examples import Examples, draw
 
-LABELLED, QUICK_LABELLED = 2_000, 500
+LABELLED, QUICK_LABELLED = 2_000, 256
 LEAST_COSINE = 0.9
 MOST_POINTS_LOST = 0.5
 OURS, THEIRS, THEIR_BEST = "our int8", "onnxruntime's", "onnxruntime's per channel"

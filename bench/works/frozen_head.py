@@ -2,7 +2,7 @@
 
 Two heads: a linear one on the mean of the words, and the recurrent one that `transfer --how frozen` has by default,
 whose own products the cache cannot save. The same head and batches on both sides. Ours is timed over an epoch of 4,096
-examples (quick: 1,024) from features that were computed before, which is not timed; the other side over a sample of the
+examples (quick: 512) from features that were computed before, which is not timed; the other side over a sample of the
 epoch, eight batches. The logits agree to 1e-3: features differ by the rounding of batches of other lengths.
 """
 
@@ -30,7 +30,7 @@ from headstart.starts import Start, open_start, settings_for
 from headstart.tasks.examples import Examples, draw
 from headstart.training.fitting import Labelled, fit
 
-EXAMPLES, QUICK_EXAMPLES = 4_096, 1_024
+EXAMPLES, QUICK_EXAMPLES = 4_096, 512
 SAMPLED_BATCHES = 8
 TOLERANCE = 1e-3
 

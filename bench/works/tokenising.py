@@ -25,7 +25,7 @@ from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards
 from headstart.text.tokenise import prepare
 
-BYTES, QUICK_BYTES = 10_000_000, 2_500_000
+BYTES, QUICK_BYTES = 10_000_000, 1_500_000
 WORKERS = 2
 AT_ONCE = 10_000
 COMPARED = 2_000

@@ -23,7 +23,7 @@ from headstart.text.vocabulary import SPECIALS, Vocabulary, WordCounter
 from headstart.text.words import split_words
 from headstart.training.word2vec import Word2VecConfig, Word2VecLearner
 
-WORDS, QUICK_WORDS = 1_500_000, 400_000
+WORDS, QUICK_WORDS = 1_500_000, 250_000
 WORKERS = 2
 MIN_COUNT = 5
 
