@@ -91,3 +91,11 @@ def test_wanted_tokens_are_the_same_whatever_is_left_out(encoder: nn.Module) -> 
         for some in (wanted, mask):
             found = encoder.tokens(ids, mask, None, None, some).at(places)
             torch.testing.assert_close(found, whole, atol=1e-5, rtol=1e-5)
+
+
+def test_a_batch_of_which_nothing_is_wanted_has_no_words(encoder: nn.Module) -> None:
+    encoder.eval()
+    ids, mask = ids_for(encoder, 2, 5), torch.arange(5) < torch.tensor([[3], [5]])
+    with torch.no_grad():
+        tokens = encoder.tokens(ids, mask, None, None, torch.zeros_like(mask))
+    assert tokens.at(torch.full((2, 1), -1)).shape[1] == 0

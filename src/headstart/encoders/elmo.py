@@ -167,21 +167,29 @@ class Elmo(nn.Module):
         with torch.autocast(ids.device.type, enabled=False):
             vectors, words = self.characters.distinct(ids[mask], keep=True)
             sides = [(starts, ahead, 1), (starts + lengths - 1, back, -1)][: self.directions]
-            read = on_cores([partial(self._read, n, vectors, words, *side) for n, side in enumerate(sides)])
-            return Tokens([torch.cat([mine[k] for mine in read], dim=1) for k in self._wanted(layers)], starts)
+            numbers = self._wanted(layers)
+            read = on_cores([partial(self._read, n, numbers, vectors, words, *side) for n, side in enumerate(sides)])
+            return Tokens([torch.cat(halves, dim=1) for halves in zip(*read, strict=True)], starts)
 
     def _read(
-        self, direction: int, vectors: Tensor, words: Tensor, starts: Tensor, steps: Tensor, stride: int
+        self,
+        direction: int,
+        layers: list[int],
+        vectors: Tensor,
+        words: Tensor,
+        starts: Tensor,
+        steps: Tensor,
+        stride: int,
     ) -> list[Tensor]:
-        """One direction of R_0 .. R_L, each (tokens, P). starts, steps, stride: see `Beginnings.of`."""
+        """One direction of some layers, each (tokens, P). starts, steps, stride: see `Beginnings.of`."""
         beginnings = Beginnings.of(words, starts, steps, stride)
         x = vectors.index_select(0, beginnings.words)
-        states = [vectors.index_select(0, words)]
+        states = [x]
         for depth, layer in enumerate(self.layers):
             y = cast("LstmLayer", layer).in_use(x, direction, beginnings.sizes, beginnings.before)
             x = x + y if depth and self.config.residual else y
-            states.append(x.index_select(0, beginnings.at))
-        return states
+            states.append(x)
+        return [states[k].index_select(0, beginnings.at) for k in layers]
 
     def _wanted(self, layers: Layers) -> list[int]:
         K = len(self.layers) + 1
@@ -212,9 +220,12 @@ class Elmo(nn.Module):
 
 
 def read_from_each_side(wanted: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """How many tokens each direction must read of each sequence: up to the last that is wanted, from its side. (B,)."""
-    T = wanted.shape[1]
-    places = torch.arange(T, device=wanted.device)
+    """How many tokens each direction must read of each sequence: up to the last that is wanted, from its side. (B,).
+
+    One at least, where there is one: what is not wanted is given some state, too.
+    """
+    places = torch.arange(wanted.shape[1], device=wanted.device)
     ahead = ((places + 1) * wanted).amax(dim=1)
     back = ((lengths[:, None] - places) * wanted).amax(dim=1)
-    return ahead, back
+    least = lengths.clamp(max=1)
+    return torch.maximum(ahead, least), torch.maximum(back, least)

@@ -151,6 +151,7 @@ def sampled_softmax_loss(
     word that is the row's own target is left out. Only the rows of `weight` in play are read, and get a gradient; in a
     share of a step (`headstart.cores.alone`) that gradient is those rows and nothing else.
     """
+    h = h.float()
     rows_of_weight = partial(F.embedding, weight=weight, sparse=alone())
     negatives, tries = sampler.sample(samples, generator)
     log_expected = sampler.expected_count(negatives, tries).log().to(h)
@@ -161,9 +162,10 @@ def sampled_softmax_loss(
     ordered, order = negatives.sort()
     place = torch.searchsorted(ordered, targets).clamp(max=len(ordered) - 1)
     own = torch.where(ordered[place] == targets, order[place], -1)
-    total: Tensor = _LossAgainstSample.apply(  # type: ignore[no-untyped-call]
-        h, rows_of_weight(negatives), negative_bias, gold_logits, own, chunk
-    )
+    with torch.autocast(h.device.type, enabled=False):  # sums over many words want float32
+        total: Tensor = _LossAgainstSample.apply(  # type: ignore[no-untyped-call]
+            h, rows_of_weight(negatives), negative_bias, gold_logits, own, chunk
+        )
     return total
 
 
