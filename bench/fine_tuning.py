@@ -27,14 +27,14 @@ from transformers import (
 )
 
 from bench.samples import sst_dev, sst_train
-from headstart.adapt import transfer_once
-from headstart.classifier import TransferConfig
 from headstart.config import cache_home
 from headstart.exporting import export
-from headstart.sources import result_of
-from headstart.starts import Start, open_start, settings_for
+from headstart.progress import result_of
 from headstart.tasks.examples import Examples
-from headstart.training.fitting import FitStep
+from headstart.transfer.fit import transfer_once
+from headstart.transfer.fitting import FitStep
+from headstart.transfer.start import Start, open_start, settings_for
+from headstart.transfer.task_model import TransferConfig
 
 Row = dict[str, Any]
 """One example as the Trainer reads it."""

@@ -18,9 +18,9 @@ from headstart import metrics, pretrain
 from headstart.batches.language_model import LanguageModelBatches
 from headstart.config import cache_home, resolve
 from headstart.encoders.elmo import Elmo
-from headstart.generations import GENERATIONS, ElmoRun
 from headstart.heads.language_model import ElmoLanguageModel
 from headstart.heads.softmax import softmax_loss
+from headstart.pretraining.generations import GENERATIONS, ElmoRun
 from headstart.text.documents import discover
 from headstart.text.tokenise import prepare
 from headstart.text.tokenizer import load_tokenizer

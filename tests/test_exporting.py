@@ -10,7 +10,7 @@ import torch
 
 import headstart
 from headstart.errors import CheckpointError, ConfigError, HeadstartError
-from headstart.sources import result_of
+from headstart.progress import result_of
 from headstart.weights import huggingface
 
 transformers = pytest.importorskip("transformers")

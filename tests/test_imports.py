@@ -14,44 +14,11 @@ import headstart
 SOURCE = Path(headstart.__file__).parent
 # Left to right: each may import itself and what stands before it.
 FLOW = [
-    "errors",
-    "atomic",
-    "config",
-    "metrics",
-    "cores",
-    "text",
-    "batches",
-    "tasks",
-    "encoders",
-    "mix",
-    "heads",
-    "model",
-    "training",
-    "card",
-    "significance",
-    "report",
-    "generations",
-    "pretrain",
-    "pretrained",
-    "weights",
-    "sources",
-    "encode",
-    "features",
-    "forgetting",
-    "classifier",
-    "evaluate",
-    "exporting",
-    "starts",
-    "adapt",
-    "transfer",
-    "estimator",
-    "comparison",
-    "compare",
-    "inspection",
-    "demo",
-    "cli",
+    *("errors", "atomic", "config", "progress", "metrics", "cores", "text", "batches", "tasks", "encoders", "mix"),
+    *("heads", "model", "training", "report", "pretraining", "pretrained", "weights", "transfer", "exporting"),
+    *("comparison", "inspection", "cli"),
 ]
-WITHOUT_TORCH = ["errors", "atomic", "config", "metrics", "text", "tasks", "significance", "report"]
+WITHOUT_TORCH = ["errors", "atomic", "config", "progress", "metrics", "text", "tasks", "report"]
 
 
 def room_of(path: Path) -> str:

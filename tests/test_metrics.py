@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from headstart.metrics import accuracy, macro_f1, perplexity
+from headstart.metrics import ACCURACY, F1, accuracy, macro_f1, perplexity
 
 
 def test_perplexity():
@@ -40,3 +40,13 @@ def test_lengths_must_agree():
     for measure in (accuracy, lambda gold, predicted: macro_f1(gold, predicted, [1])):
         with pytest.raises(ValueError, match="zip"):
             measure([1, 1], [1])
+
+
+def test_a_metric_is_a_function_of_summed_counts() -> None:
+    right = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    assert ACCURACY.of(right) == 0.75
+    # 3 of 4 predicted entities are right, and there are 5: P = 3/4, R = 3/5, F1 = 2 * 3 / (4 + 5)
+    assert F1.of(np.array([[2.0, 2.0, 3.0], [1.0, 2.0, 2.0]])) == pytest.approx(6 / 9)
+    assert F1.of(np.zeros((2, 3))) == 0.0
+    sums = np.array([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]])
+    assert F1.value(sums).tolist() == [0.5, 0.0]

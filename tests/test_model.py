@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from headstart.batches.task import TextBatch
+from headstart.batches.rows import TextBatch
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.character_network import WORD_PADDING
 from headstart.encoders.elmo import Elmo, ElmoConfig

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.classifier import TransferConfig
 from headstart.config import Section, overlay, read_toml, resolve
-from headstart.generations import GENERATIONS
+from headstart.pretraining.generations import GENERATIONS
+from headstart.transfer.task_model import TransferConfig
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "recipes").glob("*.toml"))

@@ -13,22 +13,22 @@ import torch
 
 from bench.measure import OneBatch
 from headstart.batches.batch import LanguageModelBatch, MaskedBatch
-from headstart.batches.task import TextRow
+from headstart.batches.rows import TextRow
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.encoders.memory import keep_freed_memory
 from headstart.heads.language_model import ElmoLanguageModel, MaskedLanguageModel
 from headstart.pretrained import Pretrained
-from headstart.sources import result_of
+from headstart.pretraining.neural import NeuralLearner
+from headstart.pretraining.word2vec import Word2VecConfig, Word2VecLearner
+from headstart.progress import result_of
 from headstart.text.characters import character_table
 from headstart.text.documents import TextConfig
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer, WordTokenizer, load_tokenizer
 from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START
 from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, build_wordpiece
-from headstart.training.neural import NeuralLearner
 from headstart.training.optim import OptimizerConfig
-from headstart.training.word2vec import Word2VecConfig, Word2VecLearner
 
 PIECES, WORDS = 30_522, 10_000
 MASK_RATE = 0.15

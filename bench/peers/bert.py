@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.batches.task import text_row
+from headstart.batches.rows import text_row
 from headstart.exporting import export
 from headstart.pretrained import Pretrained, Vectors
-from headstart.sources import result_of
+from headstart.progress import result_of
 
 MODEL = "minilm"
 BATCH = 32

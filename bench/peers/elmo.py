@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
-from headstart.generations import freshly_initialised
 from headstart.pretrained import Pretrained
+from headstart.pretraining.generations import freshly_initialised
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.weights.elmo_hdf5 import write_elmo

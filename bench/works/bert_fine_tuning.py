@@ -20,8 +20,8 @@ from bench.measure import Measurement, Setting, Side, Timed, check_close, in_tur
 from bench.operations import TRAINING, bert
 from bench.peers.bert import MODEL, exported, piece_lengths, transformers_model, word_places
 from bench.samples import sst_train
-from headstart.starts import Start, open_start
 from headstart.tasks.examples import draw
+from headstart.transfer.start import Start, open_start
 
 BATCH = 32
 BATCHES, QUICK_BATCHES = 8, 3

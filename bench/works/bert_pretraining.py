@@ -17,9 +17,9 @@ from bench.remote import Remote
 from headstart.batches.batch import MaskedBatch
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.memory import keep_freed_memory
-from headstart.generations import freshly_initialised
 from headstart.heads.language_model import MaskedLanguageModel
-from headstart.training.neural import NeuralLearner
+from headstart.pretraining.generations import freshly_initialised
+from headstart.pretraining.neural import NeuralLearner
 from headstart.training.optim import OptimizerConfig
 from headstart.weights.bert_names import tensors_of, with_prefix
 

@@ -23,11 +23,11 @@ from bench.works import FEW_REVIEWS
 from headstart.batches.batch import LanguageModelBatch
 from headstart.encoders.memory import keep_freed_memory
 from headstart.heads.language_model import ElmoLanguageModel
+from headstart.pretraining.neural import NeuralLearner
 from headstart.text.characters import characters_of
 from headstart.text.sentences import sentence_spans
 from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START, WordCounter
 from headstart.text.words import split_words
-from headstart.training.neural import NeuralLearner
 from headstart.training.optim import AdamW, OptimizerConfig
 
 B, WORDS = 64, 18  # 64 x 20 tokens with the marks

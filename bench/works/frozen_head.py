@@ -21,15 +21,15 @@ from bench.measure import Measurement, Setting, Side, Timed, check_close, in_tur
 from bench.operations import TRAINING, lstm
 from bench.peers.bert import MODEL
 from bench.samples import sst_train
-from headstart.adapt import gather_features, labelled, untrained
-from headstart.classifier import Classifier, TransferConfig
 from headstart.encoders.memory import keep_freed_memory
-from headstart.features import FeatureTable
-from headstart.generations import freshly_initialised
-from headstart.sources import result_of
-from headstart.starts import Start, open_start, settings_for
+from headstart.pretraining.generations import freshly_initialised
+from headstart.progress import result_of
 from headstart.tasks.examples import Examples, draw
-from headstart.training.fitting import Labelled, fit
+from headstart.transfer.features import FeatureTable
+from headstart.transfer.fit import gather_features, labelled, untrained
+from headstart.transfer.fitting import Labelled, fit
+from headstart.transfer.start import Start, open_start, settings_for
+from headstart.transfer.task_model import Classifier, TransferConfig
 
 EXAMPLES, QUICK_EXAMPLES = 4_096, 512
 SAMPLED_BATCHES = 8

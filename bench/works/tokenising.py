@@ -19,7 +19,7 @@ from bench.measure import Measurement, Setting, Side, in_turns
 from bench.peers.bert import MODEL
 from bench.samples import lines
 from bench.works import REVIEWS
-from headstart.sources import result_of
+from headstart.progress import result_of
 from headstart.text.documents import TextConfig
 from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards

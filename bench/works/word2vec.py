@@ -16,12 +16,12 @@ from gensim.models import Word2Vec
 from bench.measure import Measurement, Setting, Side, in_turns
 from bench.samples import lines
 from bench.works import REVIEWS
+from headstart.pretraining.word2vec import Word2VecConfig, Word2VecLearner
 from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards, ShardWriter
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary, WordCounter
 from headstart.text.words import split_words
-from headstart.training.word2vec import Word2VecConfig, Word2VecLearner
 
 WORDS, QUICK_WORDS = 1_500_000, 250_000
 WORKERS = 2

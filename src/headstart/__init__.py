@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 
 if TYPE_CHECKING:
-    from headstart.classifier import Classifier, load_classifier
-    from headstart.compare import compare
-    from headstart.encode import encode
-    from headstart.estimator import TextClassifier
-    from headstart.evaluate import evaluate
+    from headstart.comparison.compare import compare
     from headstart.exporting import export, import_run
-    from headstart.pretrain import pretrain
+    from headstart.inspection.encode import encode
     from headstart.pretrained import Pretrained
-    from headstart.sources import load
-    from headstart.transfer import transfer
+    from headstart.pretraining.pretrain import pretrain
+    from headstart.transfer.estimator import TextClassifier
+    from headstart.transfer.evaluate import evaluate
+    from headstart.transfer.task_model import Classifier, load_classifier
+    from headstart.transfer.transfer import transfer
+    from headstart.weights.sources import load
 
 __all__ = [
     "CheckpointError",
@@ -42,18 +42,18 @@ __all__ = [
 
 # torch takes seconds to import: the verbs load it when they are first asked for.
 _LAZY = {
-    "Classifier": "headstart.classifier",
+    "Classifier": "headstart.transfer.task_model",
     "Pretrained": "headstart.pretrained",
-    "TextClassifier": "headstart.estimator",
-    "compare": "headstart.compare",
-    "encode": "headstart.encode",
-    "evaluate": "headstart.evaluate",
+    "TextClassifier": "headstart.transfer.estimator",
+    "compare": "headstart.comparison.compare",
+    "encode": "headstart.inspection.encode",
+    "evaluate": "headstart.transfer.evaluate",
     "export": "headstart.exporting",
     "import_run": "headstart.exporting",
-    "load": "headstart.sources",
-    "load_classifier": "headstart.classifier",
-    "pretrain": "headstart.pretrain",
-    "transfer": "headstart.transfer",
+    "load": "headstart.weights.sources",
+    "load_classifier": "headstart.transfer.task_model",
+    "pretrain": "headstart.pretraining.pretrain",
+    "transfer": "headstart.transfer.transfer",
 }
 
 

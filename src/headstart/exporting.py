@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from headstart.card import imported_card
-from headstart.classifier import Classifier, is_classifier, load_classifier, plain_bert
 from headstart.config import pick
 from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run, weights_of
-from headstart.sources import Source, open_source
-from headstart.text.tokenise import Reading
+from headstart.pretraining.card import imported_card
+from headstart.progress import Progress
+from headstart.transfer.task_model import Classifier, is_classifier, load_classifier, plain_bert
 from headstart.weights.elmo_hdf5 import write_elmo
 from headstart.weights.huggingface import write_huggingface
 from headstart.weights.new_folder import check_free
 from headstart.weights.onnx_model import write_encoder_onnx, write_model_onnx
+from headstart.weights.sources import Source, open_source
 from headstart.weights.vector_files import write_glove, write_word2vec
 from headstart.weights.vectors import read_word_list
 
 
 def import_run(
     source: Source, out: str | Path, *, words: Collection[str] | Path | None = None
-) -> Generator[Reading, None, Pretrained]:
+) -> Generator[Progress, None, Pretrained]:
     """Open any source and keep it as the run directory `out`. words: of word vectors, keep these (or a file's) only."""
     out = Path(out)
     check_free(out)
@@ -68,7 +68,7 @@ FORMATS = {
 
 def export(
     source: Source, to: str, out: str | Path, *, words: Collection[str] | Path | None = None
-) -> Generator[Reading, None, Path]:
+) -> Generator[Progress, None, Path]:
     """Write an encoder or a classifier into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
     or `onnx` files. The folder must be empty or new.
 

@@ -4,7 +4,46 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.float64]
+"""What a metric counts of one example, or their sums over examples: (..., M)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A score that is a function of counts summed over examples, so that any metric can be resampled by example.
+
+    value: summed counts (..., M) -> scores (...), where more is better and 1 is perfect.
+    """
+
+    name: str
+    title: str
+    counts: tuple[str, ...]
+    value: Callable[[Counts], NDArray[np.float64]]
+
+    def of(self, counts: Counts) -> float:
+        """The score of some examples. counts: (N, M)."""
+        return float(self.value(counts.sum(axis=0)))
+
+
+def share(counts: Counts) -> NDArray[np.float64]:
+    """right / all, and 0 where there is nothing."""
+    return np.divide(counts[..., 0], counts[..., 1], out=np.zeros(counts.shape[:-1]), where=counts[..., 1] > 0)
+
+
+def f1_of(counts: Counts) -> NDArray[np.float64]:
+    """2 right / (predicted + gold), and 0 where both are nothing."""
+    total = counts[..., 1] + counts[..., 2]
+    return np.divide(2 * counts[..., 0], total, out=np.zeros(counts.shape[:-1]), where=total > 0)
+
+
+ACCURACY = Metric("accuracy", "accuracy", ("right", "examples"), share)
+F1 = Metric("f1", "F1", ("right", "predicted", "gold"), f1_of)
 
 
 def perplexity(total_negative_log_likelihood: float, count: int) -> float:

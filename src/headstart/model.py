@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headstart.batches.task import TextBatch
+from headstart.batches.rows import TextBatch
 from headstart.config import pick
 from headstart.encoders.representations import Representations
 from headstart.errors import ConfigError

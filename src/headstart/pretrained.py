@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headstart.batches.task import MARKS, TextRow, collate, sorted_batches, text_row
+from headstart.batches.rows import MARKS, TextRow, collate, sorted_batches, text_row
 from headstart.config import Table, pick, resolve, settings_of
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.carried import carried_states

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import headstart
-from headstart.sources import result_of
+from headstart.progress import result_of
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

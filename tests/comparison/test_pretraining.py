@@ -6,7 +6,8 @@ import pytest
 
 from headstart.comparison.pretraining import PRETRAINING, Recipe, pretrain_source, recipes
 from headstart.errors import ConfigError
-from headstart.training.events import Finished, Notice
+from headstart.pretraining.events import Finished
+from headstart.progress import Notice
 
 
 def seconds(kinds: set[str]) -> dict[str, float | None]:

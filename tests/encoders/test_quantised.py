@@ -17,8 +17,8 @@ from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.encoders.quantised import INPUT_STEPS, QuantisedLinear, check_processor, quantised, weight_steps
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError
-from headstart.features import encoder_fingerprint
 from headstart.pretrained import save_run
+from headstart.transfer.features import encoder_fingerprint
 
 LENGTHS = [9, 9, 5, 1, 7, 5]
 

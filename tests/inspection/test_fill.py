@@ -11,7 +11,7 @@ import torch
 import headstart
 from headstart.errors import ConfigError, DataError
 from headstart.inspection.fill import fill
-from headstart.sources import result_of
+from headstart.progress import result_of
 
 transformers = pytest.importorskip("transformers")
 TEXT = "nobody [MASK] the [MASK] ."

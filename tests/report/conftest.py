@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.significance import summarise
+from headstart.comparison.significance import summarise
 
 ROWS = [("scratch", "Scratch"), ("elmo-frozen", "ELMo, frozen"), ("bert-finetune", "BERT, fine-tuned")]
 SHARES = {"scratch": (0.55, 0.7), "elmo-frozen": (0.65, 0.8), "bert-finetune": (0.6, 0.85)}

@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
+from headstart.progress import Progress
 from headstart.text import tokenise
 from headstart.text.documents import TextConfig
 from headstart.text.jobs import JOB_CHARACTERS, read_jobs
 from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards
-from headstart.text.tokenise import Corpora, Reading, count_words, learn_pieces, prepare
+from headstart.text.tokenise import Corpora, count_words, learn_pieces, prepare
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.wordpiece_learning import learn_wordpiece
 from headstart.text.words import split_words
 
 
-def drain(generator: Generator[Reading, None, object]) -> tuple[list[Reading], object]:
-    readings: list[Reading] = []
+def drain(generator: Generator[Progress, None, object]) -> tuple[list[Progress], object]:
+    readings: list[Progress] = []
     while True:
         try:
             readings.append(next(generator))
@@ -54,7 +55,7 @@ def words_of(paths: list[Path], cache: Path, size: int | None = 100) -> WordToke
     return WordTokenizer(counter.vocabulary(size, 1))
 
 
-def run(paths: list[Path], tokenizer: Tokenizer, cache: Path, **options: object) -> tuple[list[Reading], Corpora]:
+def run(paths: list[Path], tokenizer: Tokenizer, cache: Path, **options: object) -> tuple[list[Progress], Corpora]:
     settings = {"config": LINES, "valid_paths": None, "max_sentence": None, "workers": 1} | options
     return drain(prepare(paths, tokenizer=tokenizer, cache=cache, **settings))
 
@@ -84,7 +85,7 @@ def test_shards_hold_the_words_of_the_text(tmp_path):
     assert corpora.valid is not None
     assert spelled(corpora.valid, tokenizer) == sentences(held_out)
     assert (corpora.train.n_documents, corpora.valid.n_documents) == (248, 2)
-    assert readings[-1] == Reading("tokenising", path.stat().st_size, path.stat().st_size)
+    assert readings[-1] == Progress("tokenising", path.stat().st_size, path.stat().st_size)
 
 
 @pytest.mark.parametrize("kind", ["words", "wordpiece"])
@@ -188,7 +189,7 @@ def test_words_are_counted_once_and_cached(tmp_path, monkeypatch, lowercase):
         options = {"lowercase": lowercase, "cache": tmp_path / f"cache{workers}", "workers": workers}
         readings, counter = drain(count_words([path], LINES, **options))
         assert counter.counts == expected
-        assert readings[-1] == Reading("counting words", path.stat().st_size, path.stat().st_size)
+        assert readings[-1] == Progress("counting words", path.stat().st_size, path.stat().st_size)
         again, cached = drain(count_words([path], LINES, **options))
         assert again == []
         assert (cached.counts, cached.total, cached.lowercase) == (counter.counts, counter.total, lowercase)

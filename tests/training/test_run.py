@@ -12,7 +12,7 @@ import torch
 
 from headstart.atomic import PARTIAL
 from headstart.errors import CheckpointError
-from headstart.training.run import Progress, RunDirectory
+from headstart.training.run import CheckpointNote, RunDirectory
 from headstart.training.tensors import read_tensors, write_tensors
 
 STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.tensor(3)}
@@ -26,7 +26,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_a_checkpoint_comes_back_as_it_was(run: RunDirectory) -> None:
-    progress = Progress(steps=7, elapsed=1.5, units=70, best=3.25, best_step=5, log_bytes=11, began=0.5)
+    progress = CheckpointNote(steps=7, elapsed=1.5, units=70, best=3.25, best_step=5, log_bytes=11, began=0.5)
     run.save(progress, STATE)
     found, state, notices = run.restore()
     assert found == progress
@@ -36,12 +36,12 @@ def test_a_checkpoint_comes_back_as_it_was(run: RunDirectory) -> None:
 
 
 def test_without_a_checkpoint_it_starts_at_zero(run: RunDirectory) -> None:
-    assert run.restore() == (Progress(), None, [])
+    assert run.restore() == (CheckpointNote(), None, [])
 
 
 def test_two_checkpoints_are_kept_and_the_newest_is_used(run: RunDirectory) -> None:
     for steps in (1, 2, 3):
-        run.save(Progress(steps=steps), STATE)
+        run.save(CheckpointNote(steps=steps), STATE)
     assert run.restore()[0].steps == 3
     assert sorted(file.name for file in run.state.iterdir()) == [
         f"step-{steps:09d}.{end}" for steps in (2, 3) for end in ("json", "safetensors")
@@ -50,8 +50,8 @@ def test_two_checkpoints_are_kept_and_the_newest_is_used(run: RunDirectory) -> N
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "note"])
 def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage: str) -> None:
-    run.save(Progress(steps=1), STATE)
-    run.save(Progress(steps=2), STATE)
+    run.save(CheckpointNote(steps=1), STATE)
+    run.save(CheckpointNote(steps=2), STATE)
     tensors, note = run._files(2)
     data = bytearray(tensors.read_bytes())
     if damage == "truncated":
@@ -71,7 +71,7 @@ def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage:
 
 
 def test_only_broken_checkpoints_is_an_error(run: RunDirectory) -> None:
-    run.save(Progress(steps=1), STATE)
+    run.save(CheckpointNote(steps=1), STATE)
     run._files(1)[0].write_bytes(b"")
     with pytest.raises(CheckpointError, match="none of the 1 checkpoints is whole"):
         run.restore()
@@ -79,7 +79,7 @@ def test_only_broken_checkpoints_is_an_error(run: RunDirectory) -> None:
 
 def test_tensors_without_their_note_do_not_count(run: RunDirectory) -> None:
     """The moment between the two writes: a kill there must leave the one before in force."""
-    run.save(Progress(steps=1), STATE)
+    run.save(CheckpointNote(steps=1), STATE)
     write_tensors(run._files(2)[0], STATE)
     assert run.restore()[0].steps == 1
 

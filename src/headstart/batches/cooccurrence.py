@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import DataError
+from headstart.progress import Progress
 from headstart.text.building import building, cache_key
 from headstart.text.documents import file_digest
 from headstart.text.shards import Shards
-from headstart.text.tokenise import Reading
 
 FORMAT = 1
 PAIR = np.dtype([("row", "<i4"), ("column", "<i4"), ("count", "<f4")])
@@ -77,7 +77,7 @@ class Cooccurrences:
 
 def count_cooccurrences(
     shards: Shards, *, cache: Path, window: int = 10, seed: int = 0
-) -> Generator[Reading, None, Cooccurrences]:
+) -> Generator[Progress, None, Cooccurrences]:
     """Count the pairs of a text as `write_cooccurrences` does, or open what was counted of the same text before."""
     key = cache_key(
         text=[file_digest(path) for path in sorted(shards.directory.iterdir())],
@@ -95,7 +95,7 @@ def count_cooccurrences(
 
 def write_cooccurrences(
     shards: Shards, directory: Path, *, window: int, seed: int, most_pairs: int = 8_000_000
-) -> Generator[Reading, None, Cooccurrences]:
+) -> Generator[Progress, None, Cooccurrences]:
     """Count pairs within `window` words and one sentence, each worth 1 / distance, and write them to `directory`.
 
     At most about `most_pairs` distinct pairs (some 100 bytes each at the peak) are in memory at once; sorted runs
@@ -110,7 +110,7 @@ def write_cooccurrences(
         for first in range(0, shards.n_units, BLOCK_UNITS):
             last = min(first + BLOCK_UNITS, shards.n_units)
             runs.add(*count_block(shards.sentences_between(first, last), window, shards.vocabulary_size))
-            yield Reading("counting pairs", last, shards.n_units)
+            yield Progress("counting pairs", last, shards.n_units, "tokens")
         runs.spill()
         if not runs.paths:
             raise DataError(
@@ -224,7 +224,7 @@ class Runs:
 
 def shuffle_runs(
     runs: Runs, path: Path, vocabulary_size: int, rng: np.random.Generator
-) -> Generator[Reading, None, None]:
+) -> Generator[Progress, None, None]:
     """Deal the merged pairs into random heaps that fit in memory and shuffle each: a fair shuffle of them all."""
     heaps = [runs.scratch / f"{heap:05d}.heap" for heap in range(runs.n_ranges())]
     files = [heap.open("wb") for heap in heaps]
@@ -235,14 +235,14 @@ def shuffle_runs(
             heap_of = rng.integers(len(heaps), size=len(pairs))
             for number, file in enumerate(files):
                 write_array(file, pairs[heap_of == number])
-            yield Reading("merging pairs", done, len(heaps))
+            yield Progress("merging pairs", done, len(heaps), "parts")
     finally:
         for file in files:
             file.close()
     with path.open("wb") as out:
         for done, heap in enumerate(heaps, start=1):
             write_array(out, rng.permutation(np.fromfile(heap, PAIR)))
-            yield Reading("shuffling pairs", done, len(heaps))
+            yield Progress("shuffling pairs", done, len(heaps), "parts")
         out.flush()
         os.fsync(out.fileno())
 

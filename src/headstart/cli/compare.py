@@ -22,7 +22,7 @@ from headstart.cli.transfer import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headstart.compare import CompareEvent
+    from headstart.comparison.compare import CompareEvent
 
 PIPE_WIDTH = 160
 
@@ -73,7 +73,7 @@ def compare(
     Stopped or killed, the same command goes on where it was.
     """
     from headstart.cli.weights import fetch_named
-    from headstart.compare import compare as run_comparison
+    from headstart.comparison.compare import compare as run_comparison
 
     fetch_named([train, dev, *(with_ or ())], quiet)
     flags = {"pretrain.text.one_per_line": one_per_line or None}
@@ -164,14 +164,14 @@ def show_findings(results: dict[str, Any], console: Console) -> None:
 
 def mix_lines(results: dict[str, Any]) -> list[str]:
     """The learned weight of each layer, with the most labels, as a mean over the seeds."""
-    from headstart.card import mix_text
     from headstart.report.plots import mix_groups
+    from headstart.transfer.card import mix_text
 
     return [f"{mix.title}: {mix_text({'weights': mix.weights, 'gamma': mix.gamma})}" for mix in mix_groups(results)]
 
 
 def time_lines(results: dict[str, Any]) -> list[str]:
-    from headstart.card import duration
+    from headstart.report.wording import duration
 
     most = results["labels"][-1]
     seconds = {entry["row"]: entry["seconds"] for entry in results["table"] if entry["labels"] == most}

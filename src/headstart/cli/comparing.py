@@ -11,14 +11,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headstart.card import duration
 from headstart.cli.display import Event, Lines, figures
-from headstart.compare import CompareEvent
+from headstart.comparison.compare import CompareEvent
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
 from headstart.comparison.rows import KINDS
-from headstart.text.tokenise import Reading
-from headstart.training.fitting import FitStep
-from headstart.training.loop import Step
+from headstart.pretraining.loop import Step
+from headstart.progress import Progress
+from headstart.report.wording import duration
+from headstart.transfer.fitting import FitStep
 
 REFRESHES_PER_SECOND = 4
 
@@ -135,7 +135,7 @@ class GrowingTable(ComparedLines):
     def progress(self, step: Step) -> None:
         self.status = f"pretraining: {100 * step.progress:.0f} %, {figures(step, self.unit)}"
 
-    def reading(self, reading: Reading) -> None:
+    def reading(self, reading: Progress) -> None:
         self.status = f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %"
 
     def fill(self, table: list[dict[str, object]]) -> None:

@@ -21,6 +21,6 @@ def demo(
     A BERT that was really pretrained (minilm) is downloaded and takes part.
     """
     from headstart.cli.compare import watch_comparison
-    from headstart.demo import demo as run_demo
+    from headstart.comparison.demo import demo as run_demo
 
     watch_comparison(run_demo(out, seconds, seeds), out / "comparison", quiet)

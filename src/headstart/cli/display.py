@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from rich import progress as rich_progress
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from headstart.card import duration, score
-from headstart.pretrain import Event as PretrainEvent
-from headstart.text.tokenise import Reading
-from headstart.training.events import Finished, Notice, Planned
-from headstart.training.fitting import FitStep
-from headstart.training.loop import Step
-from headstart.transfer import SeedDone, TransferEvent
+from headstart.pretraining.events import Finished, Planned
+from headstart.pretraining.loop import Step
+from headstart.pretraining.pretrain import Event as PretrainEvent
+from headstart.progress import BYTES, Notice, Progress
+from headstart.report.wording import duration, score
+from headstart.transfer.fitting import FitStep
+from headstart.transfer.transfer import SeedDone, TransferEvent
 
 Event = PretrainEvent | TransferEvent
 SECONDS_BETWEEN_LINES = 10.0
@@ -45,10 +45,14 @@ def display(quiet: bool) -> Iterator[Show]:
         return
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if console.is_terminal:
-        with Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"), TimeElapsedColumn(),
-            console=console, transient=True,
-        ) as bars:  # fmt: skip
+        with rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.fields[figures]}"),
+            rich_progress.TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        ) as bars:
             yield Bars(console, bars)
     else:
         yield Lines(console)
@@ -78,7 +82,7 @@ class Lines:
             self.fit_step(event)
         elif isinstance(event, SeedDone):
             self.say(seed_text(event))
-        elif isinstance(event, Reading):
+        elif isinstance(event, Progress):
             self.reading(event)
 
     def heading(self, text: str) -> None:
@@ -110,7 +114,7 @@ class Lines:
         if self.due():
             self.say(f"step {step.number:,} ({100 * step.progress:.0f} %): {figures(step, self.unit)}")
 
-    def reading(self, reading: Reading) -> None:
+    def reading(self, reading: Progress) -> None:
         if self.due():
             far = f"{100 * reading.done / reading.total:.0f} %" if reading.total else f"{reading.done:,}"
             self.say(f"{reading.stage}: {far}")
@@ -126,11 +130,11 @@ class Lines:
 class Bars(Lines):
     """The same lines above one moving bar per stage."""
 
-    def __init__(self, console: Console, bars: Progress) -> None:
+    def __init__(self, console: Console, bars: rich_progress.Progress) -> None:
         super().__init__(console)
         self.bars = bars
         self.stage = ""
-        self.task: TaskID | None = None
+        self.task: rich_progress.TaskID | None = None
         self.began = 0.0
 
     def progress(self, step: Step) -> None:
@@ -139,14 +143,14 @@ class Bars(Lines):
     def fit_step(self, step: FitStep) -> None:
         self.move("fitting", step.progress, fit_figures(step))
 
-    def reading(self, reading: Reading) -> None:
+    def reading(self, reading: Progress) -> None:
         share = reading.done / reading.total if reading.total else 0.0
         if self.stage != reading.stage:
             self.began = time.monotonic()
         took = time.monotonic() - self.began
         left = took * (1 - share) / share if share > 0 else 0.0
         rate = reading.done / took if took > 0 else 0.0
-        pace = f"{rate:,.0f} texts/s" if reading.stage == "encoding" else f"{rate / 1e6:.1f} MB/s"
+        pace = f"{rate / 1e6:.1f} MB/s" if reading.unit == BYTES else f"{rate:,.0f} {reading.unit}/s"
         rest = f"{duration(left)} left" if reading.total else f"{reading.done:,} so far"
         self.move(reading.stage, share, f"{pace}, {rest}")
 

@@ -29,7 +29,7 @@ def encode(
     quiet: Quiet = False,
 ) -> None:
     """The vectors of every line of a text, as numpy opens them; the text may be of any length."""
-    from headstart.encode import encode as run_encode
+    from headstart.inspection.encode import encode as run_encode
 
     done = watched(
         run_encode(source, text, out, layers=layer(layers), pool=pool, precision=precision, field=field), quiet

@@ -17,7 +17,7 @@ def fill(
 ) -> None:
     """The most probable pieces for each [MASK] of a text."""
     from headstart.inspection.fill import fill as run_fill
-    from headstart.sources import open_source
+    from headstart.weights.sources import open_source
 
     for number, guesses in enumerate(run_fill(watched(open_source(source), quiet), text, most), start=1):
         if number > 1:

@@ -26,7 +26,7 @@ def neighbours(
     """The words nearest to WORD: of the vocabulary (word vectors), or in other sentences (ELMo, BERT)."""
     from headstart.errors import ConfigError
     from headstart.inspection.neighbours import neighbours_in_context, word_neighbours
-    from headstart.sources import open_source
+    from headstart.weights.sources import open_source
 
     pretrained = watched(open_source(source), quiet)
     if pretrained.kind == "static":

@@ -15,7 +15,7 @@ import typer
 from headstart.cli.transfer import LabelField, LabelsAs, TextField, examples_config
 
 if TYPE_CHECKING:
-    from headstart.classifier import Classifier
+    from headstart.transfer.task_model import Classifier
 
 PREDICTED_AT_ONCE = 256
 Precision = Annotated[str, typer.Option("--precision", help="float32, or int8 (BERT only: quicker, nearly the same).")]
@@ -31,7 +31,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
 ) -> None:
     """Score a classifier on labelled examples."""
-    from headstart.evaluate import evaluate as run_evaluate
+    from headstart.transfer.evaluate import evaluate as run_evaluate
 
     found = run_evaluate(run, data, examples_config(text_field, label_field, labels_as), precision=precision)
     if as_json:
@@ -60,7 +60,7 @@ def predict(
     precision: Precision = "float32",
 ) -> None:
     """Label texts, one a line: as `label TAB probability TAB text`, or as JSON."""
-    from headstart.classifier import load_classifier
+    from headstart.transfer.task_model import load_classifier
 
     classifier = load_classifier(run, precision=precision)
     truncated = 0

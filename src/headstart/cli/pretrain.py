@@ -155,8 +155,8 @@ def watch(
     """Run it, showing each event; the first Ctrl-C stops after the step at hand with everything saved."""
     from headstart.cli.display import display
     from headstart.config import parse_assignment
-    from headstart.pretrain import pretrain
-    from headstart.training.events import Notice
+    from headstart.pretraining.pretrain import pretrain
+    from headstart.progress import Notice
 
     flags |= {"text.field": field, "text.one_per_line": one_per_line or None, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}

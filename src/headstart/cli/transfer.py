@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from headstart.tasks.examples import ExamplesConfig
-    from headstart.transfer import TransferEvent, Transferred
+    from headstart.transfer.transfer import TransferEvent, Transferred
 
 KNOWN_TASKS = "sentiment: any classification of texts, with any number of labels."
 
@@ -60,7 +60,7 @@ def transfer(
 ) -> None:
     """Carry a pretrained encoder over to labelled examples: frozen features, or fine-tuning."""
     from headstart.cli.weights import fetch_named
-    from headstart.transfer import transfer as run_transfer
+    from headstart.transfer.transfer import transfer as run_transfer
 
     fetch_named([source, train, dev], quiet)
     flags = {
@@ -122,7 +122,7 @@ def settings_given(flags: dict[str, Any], settings: list[str] | None) -> dict[st
 
 
 def transferred_text(results: dict[str, Any], out: Path) -> str:
-    from headstart.card import forgetting_text, mix_text, task_score
+    from headstart.transfer.card import forgetting_text, mix_text, task_score
 
     score = f"dev accuracy {task_score(results)}, macro-F1 {100 * results['macro_f1']:.1f} %"
     lines = [*map(run_line, results["runs"])]
@@ -137,7 +137,7 @@ def transferred_text(results: dict[str, Any], out: Path) -> str:
 
 
 def run_line(run: dict[str, Any]) -> str:
-    from headstart.card import duration
+    from headstart.report.wording import duration
 
     flag = "; COLLAPSED: it gives every text the same label" if run["collapsed"] else ""
     return (

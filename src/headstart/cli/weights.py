@@ -11,7 +11,7 @@ import typer
 from headstart.cli.transfer import Quiet
 
 if TYPE_CHECKING:
-    from headstart.text.tokenise import Reading
+    from headstart.progress import Progress
 
 ResultT = TypeVar("ResultT")
 SOURCES = "A run, a Hugging Face BERT folder, options.json,weights.hdf5, word vectors, hf:org/name or a catalogue name."
@@ -55,7 +55,7 @@ def export(
     typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
-def watched(work: Generator[Reading, None, ResultT], quiet: bool) -> ResultT:
+def watched(work: Generator[Progress, None, ResultT], quiet: bool) -> ResultT:
     """Show how far a generator is, and give back what it made."""
     from headstart.cli.display import display
 
@@ -71,9 +71,9 @@ def watched(work: Generator[Reading, None, ResultT], quiet: bool) -> ResultT:
 def fetch_named(sources: Iterable[str | Path | None], quiet: bool) -> None:
     """Download what is named and not here yet, with a bar; the verbs then find it in the cache."""
     from headstart.config import cache_home
-    from headstart.sources import local
     from headstart.weights.catalogue import catalogue
     from headstart.weights.hub import PREFIX
+    from headstart.weights.sources import local
 
     for source in map(str, sources):
         if not Path(source).exists() and (source.startswith(PREFIX) or source in catalogue()):

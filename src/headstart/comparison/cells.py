@@ -6,22 +6,21 @@ from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from headstart.adapt import Fitted, gather_features, measure_forgetting, transfer_once
-from headstart.classifier import TransferConfig
 from headstart.comparison.data import Data
 from headstart.comparison.events import CellBegan, CellDone
 from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.rows import Row
 from headstart.comparison.summary import seconds_left, table_so_far
 from headstart.config import Table
-from headstart.features import FeatureTable
-from headstart.starts import Start
-from headstart.text.tokenise import Reading
-from headstart.training.events import Notice
-from headstart.training.fitting import FitStep
+from headstart.progress import Notice, Progress
+from headstart.transfer.features import FeatureTable
+from headstart.transfer.fit import Fitted, gather_features, measure_forgetting, transfer_once
+from headstart.transfer.fitting import FitStep
+from headstart.transfer.start import Start
+from headstart.transfer.task_model import TransferConfig
 
 ROUNDED_TO = 6
-CellEvent = Reading | FitStep | Notice | CellBegan | CellDone
+CellEvent = Progress | FitStep | Notice | CellBegan | CellDone
 Place = tuple[Row, int, int]
 """(row, labels, seed): which cell it is."""
 

@@ -14,7 +14,7 @@ from headstart.atomic import PARTIAL, write_text
 from headstart.comparison.rows import Row
 from headstart.config import Table
 from headstart.errors import CheckpointError
-from headstart.pretrain import flat
+from headstart.pretraining.pretrain import flat
 
 LOCK = "lock"
 CELL_KEYS = ("row", "labels", "seed", "accuracy", "macro_f1", "seconds", "predicted", "probabilities")

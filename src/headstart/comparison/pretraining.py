@@ -15,8 +15,9 @@ from headstart.comparison.events import RowPretraining
 from headstart.comparison.rows import KINDS, Source
 from headstart.config import Table, nearest, overlay
 from headstart.errors import BudgetError, CheckpointError, ConfigError
-from headstart.pretrain import LENGTHS, Event, pretrain
-from headstart.training.events import Finished, Notice
+from headstart.pretraining.events import Finished
+from headstart.pretraining.pretrain import LENGTHS, Event, pretrain
+from headstart.progress import Notice
 from headstart.training.run import RunDirectory
 
 # In minutes on a CPU the smallest networks learn most, and telling the next sentence is not learned at all. Word

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstart.config import nearest
 from headstart.errors import ConfigError
-from headstart.starts import SCRATCH
+from headstart.transfer.start import SCRATCH
 
 KINDS = {"static": "Word vectors", "elmo": "ELMo", "bert": "BERT"}
 HOWS = {"frozen": "frozen", "finetune": "fine-tuned", "gradual": "unfrozen layer by layer"}

@@ -12,8 +12,8 @@ import numpy as np
 from headstart.comparison.data import Data, facts_of
 from headstart.comparison.pretraining import pretraining_facts
 from headstart.comparison.rows import Row
+from headstart.comparison.significance import summarise
 from headstart.config import Table
-from headstart.significance import summarise
 
 METRIC = "accuracy"
 NOT_IN_RESULTS = ("predicted", "probabilities")

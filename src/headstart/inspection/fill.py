@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from headstart.batches.task import collate, text_row
+from headstart.batches.rows import collate, text_row
 from headstart.encoders.bert import Bert
 from headstart.errors import ConfigError, DataError
 from headstart.heads.plain import head_logits

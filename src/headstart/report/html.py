@@ -14,10 +14,9 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from headstart.atomic import write_text
-from headstart.card import score
 from headstart.report import plots
 from headstart.report.plots import Results, duration_text
-from headstart.significance import CHANCE, percent
+from headstart.report.wording import CHANCE, percent, score
 
 CELL_FIELDS = ["row", "labels", "seed", "accuracy", "macro_f1", "seconds", "steps", "collapsed", "truncated"]
 DEV_CHOSE = (

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from headstart.card import duration
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
+from headstart.report.wording import duration
 
 Results = Mapping[str, Any]
 LOG_BEYOND = 20.0

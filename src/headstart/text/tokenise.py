@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import DataError
+from headstart.progress import Progress
 from headstart.text import sentences, words
 from headstart.text.building import building, cache_key
 from headstart.text.documents import TextConfig, content_key, read_blocks
@@ -37,15 +38,6 @@ GZIP_RATIO = 3  # a guess, for choosing a sample: text shrinks to about a third
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How far a pass over the text has come, in bytes on disk."""
-
-    stage: str
-    done: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
 class Corpora:
     """The shards to train on and those held out; `reused` if they were in the cache already."""
 
@@ -63,7 +55,7 @@ def prepare(
     cache: Path,
     max_sentence: int | None,
     workers: int,
-) -> Generator[Reading, None, Corpora]:
+) -> Generator[Progress, None, Corpora]:
     """Tokenise the text into shards, or find them in the cache. The shards are the same whatever `workers` is.
 
     valid_paths: None holds out every document whose number i has i % period == period - 1, period = 1 / valid_share.
@@ -94,7 +86,7 @@ def prepare(
             with closing(write_shards(results, *directories, len(tokenizer), config.valid_share)) as writing:
                 for read in writing:
                     os.utime(folder)  # a folder untouched for a day is taken for a dead builder's
-                    yield Reading("tokenising", before + read, total)
+                    yield Progress("tokenising", before + read, total)
             before += size_of(files)
         check_not_empty(folder, paths)
     made = open_corpora(target, reused=False)
@@ -189,7 +181,7 @@ def size_of(paths: Sequence[Path]) -> int:
 
 def count_words(
     paths: Sequence[Path], config: TextConfig, *, lowercase: bool, cache: Path, workers: int
-) -> Generator[Reading, None, WordCounter]:
+) -> Generator[Progress, None, WordCounter]:
     """How often each word occurs, counted once for each text and then read from the cache."""
     key = cache_key(rule=words.RULE, text=content_key(paths), reading=reading_settings(config), lowercase=lowercase)
     path = cache / "words" / f"{key}.tsv"
@@ -206,7 +198,7 @@ def count_words(
     with closing(results):
         for job, frame in results:
             counter.add(counted(frame))
-            yield Reading("counting words", job.read, total)
+            yield Progress("counting words", job.read, total)
     counter.save(path)
     return counter
 
@@ -221,7 +213,7 @@ def learn_pieces(
     cache: Path,
     min_count: int = 2,
     sample_bytes: int = 200_000_000,
-) -> Generator[Reading, None, WordPieceTokenizer]:
+) -> Generator[Progress, None, WordPieceTokenizer]:
     """Learn WordPiece from the text, or from an even sample of a large one; once for each text and setting."""
     options = {"lowercase": lowercase, "exact": exact}
     counts = {"size": size, "min_count": min_count, "sample_bytes": sample_bytes}
@@ -234,7 +226,7 @@ def learn_pieces(
             try:
                 while not learning.done():
                     wait([learning], timeout=0.2)
-                    yield Reading("learning WordPiece", sample.done(), sample.total)
+                    yield Progress("learning WordPiece", sample.done(), sample.total)
             finally:
                 sample.stopped = True
             learning.result().save(folder)

@@ -22,7 +22,7 @@ KEPT_CHECKPOINTS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CheckpointNote:
     """Where a checkpoint stands. Everything else about a step follows from its number."""
 
     steps: int = 0
@@ -113,7 +113,7 @@ class RunDirectory:
         if self.log_bytes() > log_bytes:
             os.truncate(self.log_file, log_bytes)
 
-    def save(self, progress: Progress, state: Mapping[str, Tensor]) -> None:
+    def save(self, progress: CheckpointNote, state: Mapping[str, Tensor]) -> None:
         """Write a checkpoint: the tensors first, then the note with their checksum that makes them count."""
         tensors, note = self._files(progress.steps)
         write_tensors(tensors, state)
@@ -134,7 +134,7 @@ class RunDirectory:
                 partial.unlink()
             yield
 
-    def restore(self) -> tuple[Progress, dict[str, Tensor] | None, list[str]]:
+    def restore(self) -> tuple[CheckpointNote, dict[str, Tensor] | None, list[str]]:
         """The newest whole checkpoint (None: there is none yet), and a sentence for each broken one passed over."""
         notices: list[str] = []
         saved = self._saved_steps()
@@ -149,13 +149,13 @@ class RunDirectory:
                 f"{self.state}: none of the {len(saved)} checkpoints is whole ({notices[0]}). "
                 f"Start the run again in another --out."
             )
-        return Progress(), None, notices
+        return CheckpointNote(), None, notices
 
-    def _read(self, tensors: Path, note: Path) -> tuple[Progress, dict[str, Tensor]]:
+    def _read(self, tensors: Path, note: Path) -> tuple[CheckpointNote, dict[str, Tensor]]:
         try:
             fields = json.loads(note.read_text(encoding="utf-8"))
             expected = fields.pop("sha256")
-            progress = Progress(**fields)
+            progress = CheckpointNote(**fields)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{note}: the checkpoint's note is broken.") from error
         if not tensors.exists() or sha256_of(tensors) != expected:

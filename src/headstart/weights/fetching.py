@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstart.config import pick
 from headstart.errors import DataError
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 from headstart.weights.catalogue import TEXTS, Entry, HubSource, Source, WheelSource, catalogue
 from headstart.weights.checksums import is_checked, write_checked, wrong_file
 from headstart.weights.hub import HUB_PAGES, download_hub
@@ -45,7 +45,7 @@ def is_here(name: str, home: Path) -> Path | None:
     return folder
 
 
-def fetch(name: str, home: Path) -> Generator[Reading, None, Path]:
+def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
     """The folder of an entry with its files, from the cache or else from the first source that gives them."""
     found = is_here(name, home)
     if found is not None:
@@ -83,7 +83,7 @@ def by_hand_text(entry: Entry, home: Path) -> str:
     )
 
 
-def fetch_from(source: Source, entry: Entry, home: Path) -> Generator[Reading, None, None]:
+def fetch_from(source: Source, entry: Entry, home: Path) -> Generator[Progress, None, None]:
     if isinstance(source, HubSource):
         yield from download_hub(source, home, folder_of(entry, home), entry.files, entry.size)
         return

@@ -14,7 +14,7 @@ from typing import Any
 
 from headstart.atomic import sha256_of
 from headstart.errors import ConfigError, DataError
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 from headstart.weights.catalogue import HubSource
 from headstart.weights.checksums import git_blob_of, is_checked, write_checked
 from headstart.weights.placing import placing, writing_under
@@ -36,7 +36,7 @@ ENVIRONMENT = {
 
 def fetch_hub(
     repo: str, home: Path, *, revision: str | None = None, files: Mapping[str, str] | None = None
-) -> Generator[Reading, None, Path]:
+) -> Generator[Progress, None, Path]:
     """The folder of a repository, `org/name` or `hf:org/name@revision`, from the cache or else from the Hub.
 
     Without `files` (name -> sha256, or empty) those are taken that a BERT or an ELMo is read from. What was fetched
@@ -112,7 +112,7 @@ def chosen_files(names: Sequence[str]) -> list[str] | None:
 
 def download_hub(
     source: HubSource, home: Path, target: Path, files: Mapping[str, str] | None, size: int
-) -> Generator[Reading, None, None]:
+) -> Generator[Progress, None, None]:
     """Files of a repository into `target`; half files wait in the cache's folder `partial` for the next call."""
     partial = home / "partial" / folder_name(source)
     partial.mkdir(parents=True, exist_ok=True)

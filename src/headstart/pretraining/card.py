@@ -1,0 +1,69 @@
+"""CARD.md: what a run is, trained on what, how long, with which result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headstart.config import Table
+from headstart.pretraining.events import Finished
+from headstart.report.wording import duration, score
+
+WHAT = {
+    "static": "Word vectors: one vector per word, whatever its context.",
+    "elmo": "An ELMo: a forward and a backward LSTM language model over characters.",
+    "bert": "A BERT: a transformer trained to restore hidden pieces, aware of both sides at every layer.",
+}
+MEANING = {
+    "static": "perplexity of a word's neighbours under the softmax its objective implies; not comparable with a "
+    "language model's",
+    "elmo": "perplexity per word (sentence ends included, words outside the vocabulary as one class); the figure "
+    "without a direction is the mean of the two",
+    "bert": "perplexity and accuracy over the hidden pieces only; not comparable with a language model's",
+}
+
+
+def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) -> str:
+    kind, size = config["kind"], config.get("size")
+    state = "Finished." if complete else "Not finished: go on with `--resume`."
+    lines = [
+        f"# {finished.out.name}: {kind}{f' ({size})' if size else ''}",
+        "",
+        WHAT[kind],
+        "",
+        f"- **Trained on** {', '.join(name.rsplit('/', 1)[-1] for name in data['sources'])}: "
+        f"{data['documents']:,} documents, {data['units']:,} units, vocabulary {data['vocabulary']:,}.",
+        f"- **For** {finished.steps:,} steps over {finished.units:,} units, {duration(finished.elapsed)}, "
+        f"seed {config['seed']}. {state}",
+        f"- **Weights** are those of step {finished.kept_step:,}.",
+        "",
+    ]
+    if finished.scores:
+        lines += ["| held out | |", "|---|---|"]
+        lines += [f"| {name.replace('_', ' ')} | {score(name, value)} |" for name, value in finished.scores.items()]
+        lines += ["", f"Held out: {MEANING[kind]}.", ""]
+    else:
+        lines += ["Nothing was held out, so there is no score.", ""]
+    lines += [
+        f"Made by headstart {data['headstart']} with torch {data['torch']}. `config.toml` holds every setting, "
+        f"`log.jsonl` every step, `weights.safetensors` the weights.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def imported_card(name: str, kind: str, vocabulary: int, numbers: int, record: Table, notices: Sequence[str]) -> str:
+    """CARD.md of weights that were trained elsewhere."""
+    return "\n".join(
+        [
+            f"# {name}: {kind}",
+            "",
+            WHAT[kind],
+            "",
+            f"- **Imported** from {record['imported']}; it was pretrained elsewhere.",
+            f"- **Holds** {', '.join(record['parts'])}: {numbers:,} numbers, vocabulary {vocabulary:,}.",
+            *(f"- **Note** {notice}" for notice in notices),
+            "",
+            f"Kept by headstart {record['headstart']}. `config.toml` has the shape, `weights.safetensors` the weights.",
+            "",
+        ]
+    )

@@ -1,0 +1,42 @@
+"""What a watcher of a run is told besides its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the run will do, before it does it."""
+
+    kind: str
+    size: str | None
+    out: Path
+    unit: str
+    parameters: int
+    vocabulary: int
+    documents: int
+    units: int
+    valid_units: int
+    steps: int | None
+    steps_per_epoch: int
+    budget: float | None
+    memory_bytes: int
+    disk_bytes: int
+    device: str
+    threads: int
+    resumed_at: int
+    first_scores: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What came out, or how far it came when it was stopped."""
+
+    out: Path
+    steps: int
+    units: int
+    elapsed: float
+    scores: dict[str, float]
+    kept_step: int

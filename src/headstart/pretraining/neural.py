@@ -1,0 +1,198 @@
+"""A neural network as a learner: batches, gradients, AdamW; each step a pure function of the state and its number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from headstart import metrics
+from headstart.batches.batch import LanguageModelBatch, MaskedBatch
+from headstart.batches.order import seed_of
+from headstart.errors import DataError
+from headstart.heads.language_model import LossTerm
+from headstart.pretraining.learner import StepResult, copy_state
+from headstart.training.data_parallel import SharedGradient
+from headstart.training.optim import AdamW, OptimizerConfig
+
+Batch = LanguageModelBatch | MaskedBatch
+LIBRARY_BYTES = 400_000_000
+"""Python and torch before anything is computed."""
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+class Batches(Protocol):
+    """Batch i, for any i, going on through the epochs; len is the batches in one epoch."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int) -> Any: ...
+
+
+class NeuralLearner:
+    """Trains a model whose forward gives named, summed losses."""
+
+    unit = "tokens"
+    keeps_best = True
+
+    def __init__(
+        self,
+        model: nn.Module,
+        batches: Batches,
+        valid: Batches | None,
+        optimizer: OptimizerConfig,
+        *,
+        accumulate: int,
+        seed: int,
+        precision: Precision = "auto",
+        device: torch.device | None = None,
+    ) -> None:
+        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model = model.to(self.device)
+        self.batches, self.valid = batches, valid
+        self.optimizer = AdamW(model, optimizer)
+        self.gradient = SharedGradient(list(self.optimizer.parameters.values()))
+        self.accumulate, self.seed = accumulate, seed
+        self.bfloat16 = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(self.device))
+
+    def parameter_count(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
+
+    def steps_per_epoch(self) -> int:
+        return -(-len(self.batches) // self.accumulate)
+
+    def step(self, number: int, rate: float) -> StepResult:
+        self.model.train()
+        micro_batches = [self.batches[number * self.accumulate + i].to(self.device) for i in range(self.accumulate)]
+        totals = sum_counts(micro_batches)
+        sums = dict.fromkeys(totals, 0.0)
+        with seeded(seed_of(self.seed, "step", number), self.device):
+            generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
+            for batch in micro_batches:
+                parts = batch.parts(1 if self.device.type != "cpu" else torch.get_num_threads())
+                found: list[dict[str, float]] = [{} for _ in parts]
+                self.gradient.of(
+                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)]
+                )
+                for mine in found:
+                    for name, total in mine.items():
+                        sums[name] += total
+        means = {name: sums[name] / totals[name] for name in found[0]}
+        loss = math.fsum(means.values())
+        if not math.isfinite(loss):
+            raise DataError(
+                f"The loss is {loss} at step {number + 1}; the learning rate is too high for this model and text. "
+                f"Start again with a lower one, such as --set optimizer.learning_rate="
+                f"{self.optimizer.config.learning_rate / 3:.1e}."
+            )
+        norm = self.optimizer.step(rate)
+        units = sum(int(batch.mask.sum()) for batch in micro_batches)
+        return StepResult(loss, units, {**means, "gradient_norm": norm})
+
+    def _loss(self, batch: Batch, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator) -> Tensor:
+        """Each sum is divided by its count over all micro-batches: the gradient is that of one big batch."""
+        with self._precision():
+            terms: dict[str, LossTerm] = self.model(batch, generator)
+        sums.update({name: float(term.total.detach()) for name, term in terms.items()})
+        return torch.stack([term.total / totals[name] for name, term in terms.items()]).sum()
+
+    def evaluate(self, most_units: int | None) -> dict[str, float]:
+        """Perplexity and accuracy of each loss on the held-out text, with the same batches and masks every time."""
+        if self.valid is None:
+            return {}
+        self.model.eval()
+        sums: dict[str, list[float]] = {}
+        units = 0
+        with torch.no_grad(), self._precision():
+            for batch in first_units(self.valid, most_units):
+                units += int(batch.mask.sum())
+                for name, term in self.model(batch.to(self.device), None).items():
+                    total, count, correct = sums.setdefault(name, [0.0, 0, 0])
+                    sums[name] = [total + float(term.total), count + term.count, correct + (term.correct or 0)]
+        return {**scores(sums), "units": units}
+
+    def state(self) -> dict[str, Tensor]:
+        optimizer = {f"optimizer.{name}": value for name, value in self.optimizer.state().items()}
+        return {**{f"model.{name}": value for name, value in self.weights().items()}, **optimizer}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        self.load_weights(strip_prefix(state, "model."))
+        self.optimizer.load_state(strip_prefix(state, "optimizer."))
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every parameter and buffer once (tied ones under their first name)."""
+        return {name: value.detach() for name, value in named_tensors(self.model)}
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        copy_state(dict(named_tensors(self.model)), weights)
+
+    def memory_bytes(self) -> int:
+        """The libraries, then weights, gradients, two moments, and what one batch leaves for its backward pass."""
+        batch = self.batches[0]
+        activation_floats: Any = self.model.activation_floats
+        return LIBRARY_BYTES + 4 * (4 * self.parameter_count() + int(activation_floats(*batch.mask.shape)))
+
+    def state_bytes(self) -> int:
+        return 3 * 4 * self.parameter_count()
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
+
+
+def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from model.named_parameters()
+    yield from ((name, buffer) for name, buffer in model.named_buffers() if name in model.state_dict())
+
+
+def strip_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def sum_counts(batches: list[Batch]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for batch in batches:
+        for name, count in batch.counts().items():
+            totals[name] = totals.get(name, 0) + count
+    return totals
+
+
+def first_units(batches: Batches, most_units: int | None) -> Iterator[Batch]:
+    """The first epoch's batches, until `most_units` were seen."""
+    seen = 0
+    for number in range(len(batches)):
+        if most_units is not None and seen >= most_units:
+            return
+        batch = batches[number]
+        seen += int(batch.mask.sum())
+        yield batch
+
+
+def scores(sums: Mapping[str, list[float]]) -> dict[str, float]:
+    """`perplexity` is the mean over the word losses; a yes-no loss ("next") gives its accuracy alone."""
+    words = {name: metrics.perplexity(total, int(count)) for name, (total, count, _) in sums.items() if name != "next"}
+    found = {"perplexity": metrics.mean(list(words.values()))}
+    if len(words) > 1:
+        found |= {f"{name}_perplexity": value for name, value in words.items()}
+    return found | {f"{name}_accuracy": correct / count for name, (_, count, correct) in sums.items()}
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """torch's own randomness (dropout) from this seed inside the block, as it was after it."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        # torch.manual_seed would note where it was called from, for devices that may come later: most of a small step.
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        yield
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """bfloat16 pays only where the hardware multiplies it; elsewhere it is emulated and slower than float32."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

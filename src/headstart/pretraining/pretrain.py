@@ -1,0 +1,234 @@
+"""The first verb: from a pile of text to a pretrained encoder in a directory that explains itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from headstart.config import (
+    Table,
+    cache_home,
+    overlay,
+    pick,
+    read_toml,
+    resolve,
+    settings_of,
+    settings_table,
+)
+from headstart.errors import CheckpointError, ConfigError
+from headstart.pretraining.card import run_card
+from headstart.pretraining.events import Finished, Planned
+from headstart.pretraining.generations import GENERATIONS, STATIC, Generation, RunConfig, Workplace, recorded
+from headstart.pretraining.loop import Clock, Step
+from headstart.pretraining.session import Facts, Session
+from headstart.progress import Notice, Progress
+from headstart.text.documents import content_key, discover
+from headstart.text.tokenise import Corpora, prepare
+from headstart.text.tokenizer import Tokenizer
+from headstart.training.run import RunDirectory
+
+Event = Progress | Notice | Planned | Step | Finished
+Sources = str | Path | Sequence[str | Path]
+DEFAULT_STATIC = "skipgram"
+LENGTHS = ("steps", "epochs", "budget")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything that decides a run, resolved and checked."""
+
+    generation: Generation
+    config: RunConfig
+    sources: list[str]
+    valid: list[str] | None
+    out: Path
+    resumed_data: Table | None
+    place: Workplace
+
+
+def pretrain(
+    kind: str,
+    text: Sources = (),
+    *,
+    out: str | Path,
+    valid: Sources | None = None,
+    size: str | None = None,
+    config: str | Path | Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    steps: int | None = None,
+    epochs: float | None = None,
+    budget: str | float | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    cache: str | Path | None = None,
+    workers: int | None = None,
+) -> Generator[Event, None, None]:
+    """Pretrain `kind` ("skipgram", "cbow", "glove", "elmo" or "bert") on `text` and leave it in the folder `out`.
+
+    "static" is skip-gram or, with `resume`, whichever kind of word vectors the run began as.
+
+    Settings are checked at once; the work happens as the returned generator is drawn from, and each value says how far
+    it is. Closing it, or leaving the `for`, stops the run after the current step with its state saved, so that
+    `resume=True` goes on from there. `settings` is {"encoder.layers": 3} or ["encoder.layers=3"].
+
+        for event in headstart.pretrain("bert", "reviews.txt", out="runs/bert", size="tiny", budget="10m"):
+            print(event)
+    """
+    pick({**GENERATIONS, STATIC: None}, kind, "encoder")
+    lengths = {"steps": steps, "epochs": epochs, "budget": budget}
+    flags: Table = {"training": {name: value for name, value in lengths.items() if value is not None}}
+    if seed is not None:
+        flags["seed"] = seed
+    given = overlay(with_length(read_table(config), flags), flags, settings_table(settings))
+    sources, valid_sources = as_list(text), None if valid is None else as_list(valid)
+    data: Table | None = None
+    if resume and not RunDirectory.holds_nothing(Path(out)):
+        generation, table, data = continued(RunDirectory.open(Path(out)), kind, size, given)
+        sources = sources or data["sources"]
+        valid_sources = valid_sources or data.get("valid")
+    else:
+        generation = GENERATIONS[DEFAULT_STATIC if kind == STATIC else kind]
+        table = overlay(with_length(generation.defaults(size, given), given), given)
+    if not sources:
+        raise ConfigError("There is no text to learn from: name one or more files, folders or globs.")
+    place = Workplace(Path(cache) if cache is not None else cache_home(), workers or os.cpu_count() or 1)
+    resolved = resolve(generation.config, table)
+    return run_pretraining(Request(generation, resolved, sources, valid_sources, Path(out), data, place))
+
+
+def run_pretraining(request: Request) -> Generator[Event, None, None]:
+    """Text -> tokenizer -> shards -> learner -> steps -> weights, as it is watched."""
+    clock = Clock.start()
+    if request.resumed_data is None:
+        RunDirectory.create(request.out)  # a folder that cannot be written is refused before the text is read
+    try:
+        session = yield from prepare_session(request, clock)
+    except BaseException:
+        RunDirectory(request.out).remove_if_empty()
+        raise
+    yield from session.go()
+
+
+def prepare_session(request: Request, clock: Clock) -> Generator[Progress, None, Session]:
+    """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
+    config, generation, place = request.config, request.generation, request.place
+    paths = discover(request.sources)
+    valid_paths = None if request.valid is None else discover(request.valid)
+    tokenizer = yield from generation.tokenizer(config, paths, place)
+    corpora = yield from prepare(
+        paths,
+        valid_paths,
+        tokenizer,
+        config.text,
+        cache=place.cache,
+        max_sentence=generation.longest_sentence(config),
+        workers=place.workers,
+    )
+    learner = yield from generation.learner(config, tokenizer, corpora, place)
+    data = data_table(paths, valid_paths, tokenizer, corpora)
+    run = write_down(request, data, tokenizer)
+
+    def write_card(finished: Finished, complete: bool) -> None:
+        run.write_card(run_card(config.model_dump(), data, finished, complete=complete))
+
+    return Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
+
+
+def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirectory:
+    """The configuration and the tokenizer into the run directory; on resume, check that they are the same."""
+    run = RunDirectory(request.out)
+    before = request.resumed_data
+    if before is None:
+        run.write_config({**settings_of(request.config), "data": data})
+    else:
+        for key, what in (("content", "text"), ("valid_content", "held-out text"), ("tokenizer", "tokenizer")):
+            if before.get(key) != data.get(key):
+                raise CheckpointError(
+                    f"{run.path}: --resume needs the {what} that the run began with, but its checksum differs. "
+                    f"Give the same files, or start a new run in another --out."
+                )
+    tokenizer.save(run.path)
+    return run
+
+
+def data_table(paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tokenizer, corpora: Corpora) -> Table:
+    """What the run learns from, for config.toml: enough to find it again and to notice that it changed."""
+    table: Table = {
+        "sources": [str(path.resolve()) for path in paths],
+        "content": content_key(paths),
+        "tokenizer": tokenizer.fingerprint,
+        "vocabulary": len(tokenizer),
+        "documents": corpora.train.n_documents,
+        "sentences": corpora.train.n_sentences,
+        "units": corpora.train.n_units,
+        "valid_units": corpora.valid.n_units if corpora.valid else 0,
+        "headstart": version("headstart"),
+        "torch": torch.__version__,
+    }
+    if valid_paths is not None:
+        table |= {"valid": [str(path.resolve()) for path in valid_paths], "valid_content": content_key(valid_paths)}
+    return table
+
+
+def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora) -> Facts:
+    return Facts(
+        kind=config.kind,
+        size=config.size,
+        vocabulary=len(tokenizer),
+        documents=corpora.train.n_documents,
+        units=corpora.train.n_units,
+        valid_units=corpora.valid.n_units if corpora.valid else 0,
+        shard_bytes=sum(file.stat().st_size for file in corpora.train.directory.rglob("*") if file.is_file()),
+    )
+
+
+def continued(run: RunDirectory, kind: str, size: str | None, given: Table) -> tuple[Generation, Table, Table]:
+    """The generation of a run to go on with, its settings and its data table; what is asked for must not differ."""
+    began_as, table, data = recorded(run)
+    if kind not in (began_as, table["kind"]):
+        raise CheckpointError(f"{run.path}: --resume cannot go on as {kind}: this run is of kind {began_as}.")
+    generation = GENERATIONS[began_as]
+    saved = resolve(generation.config, table, str(run.path / "config.toml"))
+    asked = resolve(generation.config, overlay(table, given, {"size": size} if size else {}))
+    before, now = flat(saved.model_dump()), flat(asked.model_dump())
+    for key, value in now.items():
+        if before[key] != value:
+            raise CheckpointError(
+                f"{run.path}: --resume cannot change '{key}': the run began with {before[key]!r}, got {value!r}. "
+                f"Leave the option out, or start a new run in another --out."
+            )
+    return generation, table, data
+
+
+def with_length(under: Table, given: Table) -> Table:
+    """What lies under the settings given, without its own length where they bring one (steps, epochs or budget)."""
+    if not given.get("training", {}).keys() & set(LENGTHS) or "training" not in under:
+        return under
+    return {**under, "training": {key: value for key, value in under["training"].items() if key not in LENGTHS}}
+
+
+def read_table(config: str | Path | Mapping[str, Any] | None) -> Table:
+    if config is None:
+        return {}
+    if isinstance(config, Mapping):
+        return dict(config)
+    table = read_toml(Path(config))
+    table.pop("data", None)  # the config.toml of another run may be given: its text is not part of the settings
+    return table
+
+
+def as_list(sources: Sources) -> list[str]:
+    return [str(sources)] if isinstance(sources, str | Path) else [str(source) for source in sources]
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> Table:
+    leaves: Table = {}
+    for key, value in table.items():
+        leaves |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return leaves

@@ -1,0 +1,212 @@
+"""One process' share of a run: from its newest checkpoint to the end, or to a stop, with everything written down."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from headstart.errors import BudgetError
+from headstart.pretraining.curves import Curves, open_curves
+from headstart.pretraining.events import Finished, Planned
+from headstart.pretraining.learner import Learner
+from headstart.pretraining.loop import Clock, Plan, Step, StepPlan, TimePlan, TrainingConfig, train
+from headstart.progress import Notice
+from headstart.training.run import CheckpointNote, RunDirectory
+from headstart.training.tensors import read_tensors, write_tensors
+
+LAST_EVALUATION_SHARE = 0.08
+"""Of a time budget: the last evaluation takes no more, reading less of the held-out text if it must."""
+SAVING_SHARE = 0.05
+"""Of the time: checkpoints that are slow to write are written less often."""
+LEAST_TRAINING_SHARE = 0.1
+"""Of a time budget: below this there is nothing worth training, and the user is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the run directory tells of the run besides its steps."""
+
+    kind: str
+    size: str | None
+    vocabulary: int
+    documents: int
+    units: int
+    valid_units: int
+    shard_bytes: int
+
+
+class Session:
+    """Drives a learner by the loop, and keeps the run directory true at every moment."""
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        learner: Learner,
+        config: TrainingConfig,
+        clock: Clock,
+        facts: Facts,
+        write_card: Callable[[Finished, bool], None],
+    ) -> None:
+        """write_card: told what there is, and whether that is all, each time something was saved."""
+        self.run, self.learner, self.config, self.clock, self.facts = run, learner, config, clock, facts
+        self.write_card = write_card
+        self.progress = CheckpointNote()
+        self.scores: dict[str, float] = {}
+        self.saved_at = time.monotonic()
+        self.saving_took = 0.0
+        self.evaluated_per_second: float | None = None
+
+    def go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
+        with self.run.locked():
+            yield from self._go()
+
+    def _go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
+        yield from self._restore()
+        first, took = self._first_evaluation()
+        plan = self._plan(first, took)
+        yield self._planned(plan, first)
+        with open_curves(self.run.path, self.progress.steps) as curves:
+            try:
+                for step in self._steps(plan):
+                    self._record(step, curves)
+                    yield step
+            except GeneratorExit:
+                self._stop()
+                raise
+        yield self._finish()
+
+    def _restore(self) -> Generator[Notice, None, None]:
+        self.progress, state, broken = self.run.restore()
+        yield from map(Notice, broken)
+        if state is not None:
+            self.learner.load_state(state)
+            yield Notice(f"Going on from step {self.progress.steps:,}.")
+        self.run.rewind_log(self.progress.log_bytes)
+        self.clock.spent_before = self.progress.elapsed
+
+    def _first_evaluation(self) -> tuple[dict[str, float], float]:
+        """Held-out scores before training, and the seconds they took: a time budget must leave room for the last."""
+        if self.progress.steps and self.config.budget is None:
+            return {}, 0.0
+        began = time.monotonic()
+        scores = self.learner.evaluate(self.config.evaluate_units)
+        if scores and not self.progress.steps:
+            self.run.log({"step": 0, "elapsed": round(self.clock.elapsed(), 2), "evaluation": scores})
+        return scores, time.monotonic() - began
+
+    def _plan(self, first: dict[str, float], evaluation_took: float) -> Plan:
+        if self.config.budget is None:
+            steps = self.config.steps
+            if steps is None:
+                steps = max(1, round((self.config.epochs or 1) * self.learner.steps_per_epoch()))
+            return StepPlan(steps)
+        budget = self.config.budget
+        last_took = evaluation_took
+        if "units" in first:
+            self.evaluated_per_second = first["units"] / max(evaluation_took, 1e-3)
+            whole_took = self.facts.valid_units / self.evaluated_per_second
+            last_took = max(evaluation_took, min(LAST_EVALUATION_SHARE * budget, whole_took))
+        deadline = budget - last_took - evaluation_took - 1.0
+        if not self.progress.steps:
+            self.progress = replace(self.progress, began=self.clock.elapsed())
+            if deadline - self.progress.began < LEAST_TRAINING_SHARE * budget:
+                raise BudgetError(
+                    f"--budget {budget:.0f}s leaves no time to train: {self.progress.began:.0f} s went into reading "
+                    f"the text and {last_took + evaluation_took:.0f} s are needed for the last evaluation. "
+                    f"Give more; the text is kept as ids, so the next run starts at once."
+                )
+        return TimePlan(self.clock, self.progress.began, deadline)
+
+    def _planned(self, plan: Plan, first: dict[str, float]) -> Planned:
+        weights = sum(tensor.nbytes for tensor in self.learner.weights().values())
+        return Planned(
+            **{name: getattr(self.facts, name) for name in ("kind", "size", "vocabulary", "documents", "units")},
+            valid_units=self.facts.valid_units,
+            out=self.run.path,
+            unit=self.learner.unit,
+            parameters=self.learner.parameter_count(),
+            steps=plan.total if isinstance(plan, StepPlan) else None,
+            steps_per_epoch=self.learner.steps_per_epoch(),
+            budget=self.config.budget,
+            memory_bytes=self.learner.memory_bytes(),
+            disk_bytes=2 * self.learner.state_bytes() + 2 * weights + self.facts.shard_bytes,
+            device=str(getattr(self.learner, "device", "cpu")),
+            threads=torch.get_num_threads(),
+            resumed_at=self.progress.steps,
+            first_scores=first,
+        )
+
+    def _steps(self, plan: Plan) -> Generator[Step, None, None]:
+        best = self.progress.best if self.progress.best is not None else float("inf")
+        yield from train(self.learner, plan, self.config, self.clock, steps_done=self.progress.steps, best=best)
+
+    def _record(self, step: Step, curves: Curves) -> None:
+        self.progress = replace(
+            self.progress,
+            steps=step.number,
+            elapsed=step.elapsed,
+            units=self.progress.units + step.result.units,
+        )
+        self.run.log(log_line(step))
+        curves.add(step)
+        if step.evaluation is not None:
+            self.scores = step.evaluation
+        if step.is_best and step.evaluation is not None:
+            best_step = step.number if self.learner.keeps_best else 0
+            if best_step:
+                write_tensors(self.run.best, self.learner.weights())
+            self.progress = replace(self.progress, best=step.evaluation["perplexity"], best_step=best_step)
+        if time.monotonic() - self.saved_at >= max(self.config.save_seconds, self.saving_took / SAVING_SHARE):
+            self._save()
+
+    def _save(self) -> None:
+        began = time.monotonic()
+        self.progress = replace(self.progress, log_bytes=self.run.log_bytes())
+        self.run.save(self.progress, self.learner.state())
+        self.write_card(self._finished(self.scores, self.progress.steps), False)
+        self.saved_at = time.monotonic()
+        self.saving_took = self.saved_at - began
+
+    def _stop(self) -> None:
+        """The watcher left between two steps: what there is becomes usable, and can be gone on from."""
+        self._save()
+        self.run.write_weights(self.learner.weights())
+
+    def _finish(self) -> Finished:
+        self._save()
+        kept = self.progress.best_step or self.progress.steps
+        if kept != self.progress.steps:
+            self.learner.load_weights(read_tensors(self.run.best))
+        scores = self.learner.evaluate(self._last_evaluation_units())
+        self.run.write_weights(self.learner.weights())
+        finished = self._finished(scores, kept)
+        self.run.log({"final": scores, "kept_step": kept, "elapsed": round(finished.elapsed, 2)})
+        self.write_card(finished, True)
+        return finished
+
+    def _last_evaluation_units(self) -> int | None:
+        """All held-out text or, under a time budget, as much as there is time for; never less than on the way."""
+        if self.config.budget is None or self.evaluated_per_second is None:
+            return None
+        seconds = self.config.budget - self.clock.elapsed() - 1.0
+        return max(self.config.evaluate_units, int(0.9 * seconds * self.evaluated_per_second))
+
+    def _finished(self, scores: dict[str, float], kept: int) -> Finished:
+        return Finished(self.run.path, self.progress.steps, self.progress.units, self.clock.elapsed(), scores, kept)
+
+
+def log_line(step: Step) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "step": step.number,
+        "loss": step.result.loss,
+        **step.result.parts,
+        "rate": step.rate,
+        "units": step.result.units,
+        "units_per_second": round(step.units_per_second, 1),
+        "elapsed": round(step.elapsed, 2),
+    }
+    return line | ({"evaluation": step.evaluation, "best": step.is_best} if step.evaluation else {})

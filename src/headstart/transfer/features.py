@@ -1,0 +1,183 @@
+"""Frozen features: what an encoder makes of every text, computed once, kept on disk and read memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from headstart.batches.rows import TextRow, text_row
+from headstart.config import settings_of
+from headstart.encoders.representations import Representations
+from headstart.errors import DataError
+from headstart.pretrained import Pretrained
+from headstart.progress import Progress
+from headstart.text.building import building, cache_key
+
+LAYOUT = 1
+"""Goes up when the files' layout changes, so that older entries are not read."""
+LARGEST_EXACT = 2_000_000_000
+"""Bytes up to which features keep every bit; larger tables are halved to float16."""
+Precision = Literal["auto", "float32", "float16"]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTable:
+    """layers: (all words, K, D), mapped from disk; text i has the words offsets[i] to offsets[i + 1]."""
+
+    rows: dict[str, int]
+    offsets: NDArray[np.int64]
+    layers: NDArray[Any]
+    cut: NDArray[np.bool_]
+    fresh: bool
+    """Computed just now, not found in the cache."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and D."""
+        return int(self.layers.shape[1]), int(self.layers.shape[2])
+
+    def length(self, row: int) -> int:
+        return int(self.offsets[row + 1] - self.offsets[row])
+
+    def moments(self, rows: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and deviation of every column over the words of some texts: (K, D) each."""
+        total, square, count = np.zeros(self.shape), np.zeros(self.shape), 0
+        for row in rows:
+            words = self.layers[self.offsets[row] : self.offsets[row + 1]].astype(np.float64)
+            total, square, count = total + words.sum(0), square + (words**2).sum(0), count + len(words)
+        mean = total / max(1, count)
+        deviation = np.sqrt(np.maximum(square / max(1, count) - mean**2, 0.0))
+        return torch.from_numpy(mean.astype(np.float32)), torch.from_numpy(deviation.astype(np.float32))
+
+    def means(self, rows: Sequence[int]) -> Representations:
+        """The mean of each text's words, as texts of one word: layers (K, B, 1, D). A text without words has none."""
+        K, D = self.shape
+        found = np.zeros((len(rows), 1, K, D), dtype=np.float32)
+        mask = np.array([[self.length(row) > 0] for row in rows], dtype=bool)
+        for number, row in enumerate(rows):
+            if mask[number]:
+                found[number, 0] = self.layers[self.offsets[row] : self.offsets[row + 1]].mean(0, dtype=np.float32)
+        return Representations(torch.from_numpy(found).permute(2, 0, 1, 3), torch.from_numpy(mask))
+
+    def batch(self, rows: Sequence[int]) -> Representations:
+        """The features of some texts, padded at the end: layers (K, B, W, D)."""
+        lengths = [self.length(row) for row in rows]
+        K, D = self.shape
+        found = np.zeros((len(rows), max(1, max(lengths)), K, D), dtype=np.float32)
+        mask = np.zeros(found.shape[:2], dtype=bool)
+        for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+            found[number, :length] = self.layers[self.offsets[row] : self.offsets[row] + length]
+            mask[number, :length] = True
+        return Representations(torch.from_numpy(found).permute(2, 0, 1, 3), torch.from_numpy(mask))
+
+
+def gather(
+    pretrained: Pretrained,
+    texts: Sequence[str],
+    *,
+    longest: int,
+    cache: Path,
+    with_first: bool = False,
+    precision: Precision = "auto",
+) -> Generator[Progress, None, FeatureTable]:
+    """The features of all distinct texts, from the cache or else computed in length-sorted batches and put there."""
+    distinct = list(dict.fromkeys(texts))
+    key = cache_key(
+        layout=LAYOUT,
+        kind=pretrained.kind,
+        encoder=encoder_fingerprint(pretrained.encoder),
+        tokenizer=pretrained.tokenizer.fingerprint,
+        texts=texts_digest(distinct),
+        longest=longest,
+        with_first=with_first,
+        precision=precision,
+    )
+    target = cache / "features" / key
+    fresh = not (target / "shape.json").is_file()
+    if fresh:
+        rows = [text_row(pretrained.kind, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
+        with building(target) as folder:
+            yield from compute(pretrained, rows, folder, precision)
+    return open_table(target, distinct, fresh)
+
+
+def compute(
+    pretrained: Pretrained, rows: list[TextRow], folder: Path, precision: Precision
+) -> Generator[Progress, None, None]:
+    offsets = np.concatenate([[0], np.cumsum([len(row.word_starts) for row in rows])]).astype(np.int64)
+    table: NDArray[Any] | None = None
+    done = 0
+    for numbers, words in pretrained.encode(rows):
+        values, seen = words.transpose(0, 1).cpu().numpy(), 0
+        if table is None:
+            table = new_table(folder, (int(offsets[-1]), *values.shape[1:]), precision)
+        for number in numbers:
+            n = len(rows[number].word_starts)
+            table[offsets[number] : offsets[number + 1]] = values[seen : seen + n]
+            seen += n
+        done += len(numbers)
+        os.utime(folder)  # still at work: not a folder that somebody left
+        yield Progress("encoding", done, len(rows), "texts")
+    if table is None:
+        raise DataError("There is no text to compute features of.")
+    table.flush()  # type: ignore[attr-defined]
+    np.save(folder / "offsets.npy", offsets)
+    np.save(folder / "cut.npy", np.array([row.cut for row in rows], dtype=bool))
+    (folder / "shape.json").write_text(json.dumps({"shape": list(table.shape), "dtype": str(table.dtype)}))
+
+
+def new_table(folder: Path, shape: tuple[int, ...], precision: Precision) -> NDArray[Any]:
+    size = int(np.prod(shape, dtype=np.int64))
+    exact = precision == "float32" or (precision == "auto" and 4 * size <= LARGEST_EXACT)
+    dtype = np.dtype(np.float32 if exact else np.float16)
+    path = folder / "layers.bin"
+    try:
+        with path.open("wb") as file:
+            # A mapped file that outgrows its disk kills the process: the room is taken beforehand.
+            os.posix_fallocate(file.fileno(), 0, max(1, size * dtype.itemsize))
+    except OSError as error:
+        raise DataError(
+            f"{folder.parent}: {size * dtype.itemsize:,} bytes of features do not fit ({error.strerror}). Set "
+            f"HEADSTART_HOME to a folder with more room, or use fewer or shorter texts."
+        ) from error
+    return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
+
+
+def open_table(folder: Path, texts: list[str], fresh: bool) -> FeatureTable:
+    try:
+        described = json.loads((folder / "shape.json").read_text())
+        shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
+        layers = np.memmap(folder / "layers.bin", dtype=dtype, mode="r", shape=shape)
+        offsets, cut = np.load(folder / "offsets.npy"), np.load(folder / "cut.npy")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}: the cached features are broken ({error}). Remove this folder.") from error
+    return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut, fresh)
+
+
+def encoder_fingerprint(encoder: nn.Module) -> str:
+    """SHA-256 of the encoder's settings, and of its tensors with their names."""
+    config: Any = encoder.config
+    digest = hashlib.sha256(json.dumps(settings_of(config), sort_keys=True).encode())
+    for name, tensor in encoder.state_dict().items():
+        digest.update(f"{name}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def texts_digest(texts: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "replace")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()

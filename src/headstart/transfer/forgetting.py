@@ -1,0 +1,152 @@
+"""What fine-tuning cost: how well the language model an encoder came from still foretells held-out text with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from headstart.config import Table, cache_home, pick, resolve
+from headstart.errors import CheckpointError, DataError
+from headstart.pretrained import encoder_weights
+from headstart.pretraining.generations import (
+    GENERATIONS,
+    STATIC,
+    BertRun,
+    ElmoRun,
+    Generation,
+    RunConfig,
+    Workplace,
+    recorded,
+)
+from headstart.pretraining.learner import Learner
+from headstart.progress import Progress
+from headstart.text.documents import content_key, discover
+from headstart.text.shards import Shards
+from headstart.text.tokenise import Corpora, prepare
+from headstart.text.tokenizer import Tokenizer, load_tokenizer
+from headstart.training.run import RunDirectory
+from headstart.training.tensors import read_tensors
+
+PERPLEXITY = "perplexity"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """Held-out perplexity of a run's language model with the encoder it was pretrained with, and with a later one."""
+
+    before: float
+    after: float
+
+
+def forgetting(
+    run: Path,
+    encoder: nn.Module,
+    *,
+    held_out: Sequence[str] | None = None,
+    units: int = 8000,
+    cache: Path | None = None,
+) -> Generator[Progress, None, Forgetting | None]:
+    """Measure `run`'s own objective, first with its own encoder and then with `encoder` in its place.
+
+    held_out: files, folders or globs to measure on; left out, what the run itself held out. None is returned if that
+    is no longer there as it was, or if the run held out nothing. At most about `units` units are measured.
+    """
+    directory = RunDirectory.open(run)
+    kind, table, data = recorded(directory)
+    generation = pick(GENERATIONS, kind, "kind of pretraining")
+    config = resolve(generation.config, table, str(run / "config.toml"))
+    weights = read_tensors(directory.weights)
+    changed = with_encoder(config.kind, weights, encoder, run)
+    place = Workplace(cache if cache is not None else cache_home(), os.cpu_count() or 1)
+    tokenizer = load_tokenizer(run)
+    shards = yield from held_out_shards(generation, config, tokenizer, data, held_out, place)
+    if shards is None:
+        return None
+    # The learner is only measured, never trained: the held-out text stands in for the text it would be trained on.
+    learner = yield from generation.learner(measurable(config, shards), tokenizer, Corpora(shards, shards, True), place)
+    before, after = (perplexity(learner, tensors, units) for tensors in (weights, changed))
+    if before is None or after is None:
+        if held_out is not None:
+            raise DataError(f"{held_out[0]}: too little text to measure {run} on. Give more held-out text.")
+        return None
+    return Forgetting(before, after)
+
+
+def held_out_shards(
+    generation: Generation,
+    config: RunConfig,
+    tokenizer: Tokenizer,
+    data: Table,
+    held_out: Sequence[str] | None,
+    place: Workplace,
+) -> Generator[Progress, None, Shards | None]:
+    """The held-out text as the run reads text, or None if there is none."""
+    own = "valid" if "valid" in data else "sources"
+    if held_out is not None:
+        paths = discover(held_out)
+    else:
+        paths = [Path(path) for path in data[own]]
+        if not are_as_they_were(paths, data["valid_content" if own == "valid" else "content"]):
+            return None
+    # Text that is held out as a whole needs no split, and then the text the run trained on is not read at all.
+    whole = held_out is not None or own == "valid"
+    corpora = yield from prepare(
+        paths,
+        None,
+        tokenizer,
+        config.text.model_copy(update={"valid_share": 0.0}) if whole else config.text,
+        cache=place.cache,
+        max_sentence=generation.longest_sentence(config),
+        workers=place.workers,
+    )
+    return corpora.train if whole else corpora.valid
+
+
+def are_as_they_were(paths: Sequence[Path], content: str) -> bool:
+    """A file that has changed counts as gone: what was trained on may now stand where held-out text stood."""
+    return all(path.is_file() for path in paths) and content_key(paths) == content
+
+
+def measurable(config: RunConfig, shards: Shards) -> RunConfig:
+    """What building a learner needs no more for measuring alone, taken out.
+
+    The weights come from the run, so no word vectors are wanted to start from. One held-out document gives no pairs for
+    next-sentence prediction; its masked words can still be measured.
+    """
+    if isinstance(config, BertRun | ElmoRun):
+        config = config.model_copy(update={"vectors": None})
+    if isinstance(config, BertRun) and shards.n_documents < 2:
+        config = config.model_copy(update={"objective": config.objective.model_copy(update={"nsp": False})})
+    return config
+
+
+def with_encoder(kind: str, weights: Mapping[str, Tensor], encoder: nn.Module, run: Path) -> dict[str, Tensor]:
+    """The run's weights with `encoder`'s own in their place."""
+    own = encoder_weights(kind, dict(weights))
+    given = {name: tensor.detach() for name, tensor in encoder.state_dict().items()}
+    for name in sorted(own.keys() | given.keys()):
+        if name not in own or name not in given:
+            raise CheckpointError(
+                f"{run}: cannot be measured with another run's encoder: '{name}' is on one side only."
+            )
+        if own[name].shape != given[name].shape:
+            raise CheckpointError(
+                f"{run}: cannot be measured with another run's encoder: '{name}' has shape "
+                f"{tuple(given[name].shape)}, wanted {tuple(own[name].shape)}."
+            )
+    if "words" in weights and "vectors" in given:
+        # GloVe's vectors are words + contexts. The contexts are its output layer, so the words take the whole change;
+        # adding the change, and not subtracting the contexts, leaves unchanged vectors as they were to the bit.
+        moved = given["vectors"].cpu() - weights["vectors"]
+        return {**weights, **given, "words": weights["words"] + moved}
+    prefix = "" if kind == STATIC else "encoder."
+    return {**weights, **{f"{prefix}{name}": tensor for name, tensor in given.items()}}
+
+
+def perplexity(learner: Learner, weights: Mapping[str, Tensor], units: int) -> float | None:
+    learner.load_weights(weights)
+    return learner.evaluate(units).get(PERPLEXITY)

@@ -1,0 +1,124 @@
+"""Where pretrained weights come from: a run, other people's files, the catalogue, the Hub; one way to open them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Generator
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from headstart.config import cache_home, pick
+from headstart.encoders.quantised import PRECISIONS
+from headstart.errors import CheckpointError, ConfigError
+from headstart.pretrained import Pretrained, load_run
+from headstart.progress import Progress, result_of
+from headstart.weights.catalogue import TEXTS, catalogue
+from headstart.weights.elmo_hdf5 import find_elmo, read_elmo
+from headstart.weights.fetching import fetch
+from headstart.weights.hub import PREFIX as HUB
+from headstart.weights.hub import fetch_hub
+from headstart.weights.huggingface import is_huggingface, read_huggingface
+from headstart.weights.vectors import looks_like_vectors, read_vectors
+
+Source = str | Path | tuple[str | Path, ...]
+"""A run directory, a Hugging Face BERT directory, ELMo's files, word vectors, a catalogue name or hf:org/name."""
+KINDS_OF_SOURCE = (
+    "a run directory, a Hugging Face BERT folder, ELMo's options.json,weights.hdf5, a file of word vectors, "
+    "hf:org/name or a name that `headstart get --list` shows"
+)
+
+
+def load(source: Source, *, words: Collection[str] | None = None, precision: str = "float32") -> Pretrained:
+    """The encoder that `source` holds, with its tokenizer and the heads that came along.
+
+    `source` is a run directory, a Hugging Face BERT directory, the tuple of ELMo's two files, a file of word vectors
+    (GloVe, word2vec), a name of the catalogue or hf:org/name; the last two are downloaded once. words: of word vectors,
+    keep only these. precision: float32, or int8, in which a BERT is quicker and gives nearly the same vectors.
+    """
+    pretrained = result_of(open_source(source, words=words, precision=precision))
+    for notice in pretrained.notices:
+        logging.getLogger("headstart").warning(notice)
+    return pretrained
+
+
+def open_source(
+    source: Source,
+    *,
+    words: Collection[str] | None = None,
+    cache: Path | None = None,
+    precision: str = "float32",
+) -> Generator[Progress, None, Pretrained]:
+    """Open a source, downloading it first if it is a name that is not here yet."""
+    convert = pick(PRECISIONS, precision, "precision")
+    found = yield from local(source, cache or cache_home())
+    pretrained = yield from open_files(found, words)
+    if words is not None and pretrained.kind != "static":
+        raise ConfigError(f"{source}: holds {pretrained.kind}, and only word vectors can be cut down to some words.")
+    return replace(pretrained, name=name_of(source), encoder=convert(pretrained.encoder))
+
+
+def name_of(source: Source) -> str:
+    """A short name for tables: the catalogue's, the repository's, or that of the folder or file."""
+    last = source[-1] if isinstance(source, tuple) else source
+    return Path(str(last).removeprefix(HUB)).resolve().name
+
+
+def local(source: Source, home: Path) -> Generator[Progress, None, tuple[Path, ...]]:
+    """The file, files or folder of a source. What is on this disk wins over a name of the catalogue."""
+    if isinstance(source, tuple):
+        return tuple(Path(part) for part in source)
+    text = str(source)
+    if text.startswith(HUB):
+        repository, _, revision = text.removeprefix(HUB).partition("@")
+        return ((yield from fetch_hub(repository, home, revision=revision or None)),)
+    if Path(text).exists():
+        return (Path(text),)
+    if "," in text:
+        return tuple(Path(part.strip()) for part in text.split(","))
+    if text in catalogue():
+        if catalogue()[text].kind == TEXTS:
+            raise ConfigError(f"{text}: is labelled text and not an encoder; give it as --train.")
+        return ((yield from fetch(text, home)),)
+    near = get_close_matches(text, catalogue(), n=1)
+    hint = f"Did you mean '{near[0]}'?" if near else "`headstart get --list` shows the names."
+    raise CheckpointError(f"{text}: there is no such file or folder, nor such a name in the catalogue. {hint}")
+
+
+def open_files(paths: tuple[Path, ...], words: Collection[str] | None) -> Generator[Progress, None, Pretrained]:
+    for path in paths:
+        if not path.exists():
+            raise CheckpointError(f"{path}: there is no such file.")
+    if len(paths) > 1:
+        return read_elmo(*paths)
+    path = paths[0]
+    if path.is_file():
+        return (yield from open_file(path, words))
+    if (path / "config.toml").is_file():
+        return load_run(path)
+    if is_huggingface(path):
+        return read_huggingface(path)
+    elmo = find_elmo(path)
+    if elmo is not None:
+        return read_elmo(*elmo)
+    vectors = [file for file in sorted(path.iterdir()) if file.is_file() and looks_like_vectors(file)]
+    if len(vectors) == 1:
+        return (yield from read_vectors(vectors[0], words))
+    raise CheckpointError(f"{path}: nothing in this folder can be opened; wanted {KINDS_OF_SOURCE}.")
+
+
+def open_file(path: Path, words: Collection[str] | None) -> Generator[Progress, None, Pretrained]:
+    if path.suffix in (".hdf5", ".h5") or path.name == "options.json":
+        raise CheckpointError(f"{path}: an ELMo is two files; give them as options.json,weights.hdf5.")
+    if path.suffix in (".json", ".safetensors", ".toml") or path.name == "pytorch_model.bin":
+        raise CheckpointError(f"{path}: is one file of a model; give the folder that it lies in.")
+    return (yield from read_vectors(path, words))
+
+
+def labelled_file(given: str | Path, home: Path | None = None) -> Generator[Progress, None, Path]:
+    """Labelled examples: a file or folder, or the catalogue's name of some."""
+    name = str(given)
+    if Path(given).exists() or name not in catalogue() or catalogue()[name].kind != TEXTS:
+        return Path(given)
+    folder = yield from fetch(name, home or cache_home())
+    return folder / f"{name}.csv"

@@ -1,0 +1,279 @@
+"""The comparison as a whole, on tiny runs: what it leaves behind, going on after a stop, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import headstart.comparison.cells as cells_room
+from headstart.cli.compare import compare as compare_command
+from headstart.comparison.compare import compare
+from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
+from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.exporting import export
+from headstart.pretraining.events import Finished
+from headstart.pretraining.loop import Step
+from headstart.pretraining.pretrain import pretrain
+from headstart.progress import Notice, result_of
+from headstart.transfer.task_model import load_classifier
+
+QUICK = {"transfer": {"fitting": {"min_steps": 4, "epochs": 1.0, "evaluations": 2}, "network": {"width": 8}}}
+TINY: dict[str, dict[str, Any]] = {
+    "static": {"objective.dim": 8, "tokenizer.min_count": 1},
+    "elmo": {"size": "tiny", "encoder.cell": 16, "encoder.projection": 8, "training.batch": 200},
+    "bert": {
+        "size": "tiny", "encoder.width": 16, "encoder.inner": 32, "training.batch": 256, "objective.length": 32,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    for kind, settings in TINY.items():
+        list(pretrain(kind, corpus, out=folder / kind, settings=settings, steps=2, cache=folder / "cache"))
+    return {kind: folder / kind for kind in TINY}
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A word tells the label."""
+    folder = tmp_path_factory.mktemp("examples")
+    rng = random.Random(0)
+    for name, count in (("train", 60), ("dev", 20)):
+        lines = ["text,label"]
+        for number in range(count):
+            verdict, label = (("likes", "pos"), ("hates", "neg"))[number % 2]
+            lines.append(f"The {rng.choice(['cat', 'dog'])} {verdict} film {name} {number} .,{label}")
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return {name: folder / f"{name}.csv" for name in ("train", "dev")}
+
+
+def arguments(examples: dict[str, Path], **options: Any) -> dict[str, Any]:
+    return {**examples, "labels": (4, 10), "seeds": 2, "settings": QUICK, **options}
+
+
+def without_times(results: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same each time."""
+    timed = {"seconds"}
+    plain = {key: value for key, value in results.items() if key != "advice"}
+    for part in ("cells", "table"):
+        plain[part] = [{key: value for key, value in entry.items() if key not in timed} for entry in plain[part]]
+    return plain
+
+
+def test_a_comparison_leaves_table_models_and_report(
+    runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    events = list(compare(**arguments(examples, with_=list(runs.values()), out=out)))
+    began = next(event for event in events if isinstance(event, Began))
+    names = ["scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune"]
+    assert [row.name for row in began.rows] == names
+    assert (began.cells, began.done) == (20, 0)
+    order = [(event.labels, event.seed, event.row) for event in events if isinstance(event, CellBegan)]
+    assert order == [(labels, seed, name) for labels in (4, 10) for seed in (0, 1) for name in names]
+    done = [event for event in events if isinstance(event, CellDone)]
+    assert [event.done for event in done] == list(range(1, 21))
+    assert done[-1].seconds_left == 0.0
+    assert isinstance(events[-1], Compared)
+
+    results = json.loads((out / "results.json").read_text())
+    assert results == json.loads(json.dumps(events[-1].results))
+    assert [row["name"] for row in results["rows"]] == names
+    assert [row["kind"] for row in results["rows"]] == ["scratch", "static", "elmo", "elmo", "bert"]
+    assert results["rows"][2]["pretraining_seconds"] > 0
+    assert results["rows"][2]["pretraining_scores"]["perplexity"] > 1
+    assert results["train"] == {"path": "train.csv", "examples": 60, "classes": {"neg": 30, "pos": 30}}
+    assert (results["labels"], results["seeds"]) == ([4, 10], [0, 1])
+    assert len(results["table"]) == 10
+    for entry in results["table"]:
+        own = [c["accuracy"] for c in results["cells"] if (c["row"], c["labels"]) == (entry["row"], entry["labels"])]
+        assert entry["scores"] == own
+        assert entry["mean"] == pytest.approx(sum(own) / 2)
+    tuned = [c for c in results["cells"] if c["row"] in ("elmo-finetune", "bert-finetune") and c["labels"] == 10]
+    assert all(cell["forgetting"]["after"] > 1 for cell in tuned)
+    assert all(cell["forgetting"] is None for cell in results["cells"] if cell not in tuned)
+    frozen = next(cell for cell in results["cells"] if cell["row"] == "elmo-frozen")
+    assert sum(frozen["mix"]["input"]["weights"]) == pytest.approx(1.0)
+    assert {"results.csv", "report.html", "learning_curve.svg"} <= {path.name for path in out.iterdir()}
+
+    texts = [line.rsplit(",", 1)[0] for line in examples["dev"].read_text().splitlines()[1:]]
+    for name in names:
+        best = max(c["accuracy"] for c in results["cells"] if (c["row"], c["labels"]) == (name, 10))
+        record = json.loads((out / "models" / f"{name}.json").read_text())
+        assert record["accuracy"] == best
+        predicted = load_classifier(out / "models" / name).predict(texts)
+        gold = [line.rsplit(",", 1)[1] for line in examples["dev"].read_text().splitlines()[1:]]
+        assert sum(map(str.__eq__, predicted, gold)) / len(gold) == pytest.approx(best)
+
+
+def test_stopped_anywhere_it_goes_on_and_ends_like_one_never_stopped(
+    runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path
+) -> None:
+    asked = arguments(examples, with_=[runs["static"], runs["bert"]])
+    *_, whole = compare(**asked, out=tmp_path / "whole")
+    fitted: list[tuple[str, int, int]] = []
+    for stop_after in (1, 4, 100):
+        for event in compare(**asked, out=tmp_path / "out"):
+            if isinstance(event, CellDone):
+                fitted.append(tuple(event.cell[key] for key in ("row", "labels", "seed")))
+                stop_after -= 1
+            if isinstance(event, CellBegan) and stop_after <= 0:
+                break
+    assert isinstance(event, Compared)
+    assert len(fitted) == len(set(fitted)) == 12
+    assert without_times(event.results) == without_times(whole.results)
+    for name in ("scratch", "static-frozen", "bert-finetune"):
+        first, second = (tmp_path / run / "models" / name / "weights.safetensors" for run in ("whole", "out"))
+        assert first.read_bytes() == second.read_bytes()
+    again = list(compare(**asked, out=tmp_path / "out"))
+    assert [type(event) for event in again] == [Began, Compared]
+    assert again[-1].results == event.results
+    with pytest.raises(CheckpointError, match="'seeds' was"):
+        list(compare(**{**asked, "seeds": 3}, out=tmp_path / "out"))
+
+
+def test_a_broken_cell_is_fitted_again(examples: dict[str, Path], tmp_path: Path) -> None:
+    asked = arguments(examples, rows=["scratch"], out=tmp_path / "out", labels=(4,))
+    *_, first = compare(**asked)
+    (tmp_path / "out" / "cells" / "scratch--4--1.json").write_text('{"row": "scra')
+    events = list(compare(**asked))
+    assert [(event.labels, event.seed) for event in events if isinstance(event, CellBegan)] == [(4, 1)]
+    assert without_times(events[-1].results) == without_times(first.results)
+
+
+def test_features_are_gathered_once_for_each_frozen_row(
+    runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[str] = []
+    real = cells_room.gather_features
+
+    def counting(start: Any, texts: list[str], *rest: Any) -> Any:
+        gathered.append(start.kind)
+        assert len(texts) == len(set(texts))
+        return real(start, texts, *rest)
+
+    monkeypatch.setattr(cells_room, "gather_features", counting)
+    rows = ["static-frozen", "elmo-frozen"]
+    list(compare(**arguments(examples, with_=[runs["elmo"], runs["static"]], rows=rows, out=tmp_path / "out")))
+    assert gathered == ["static", "elmo"]
+
+
+def test_text_pretrains_what_is_missing_and_a_stop_there_is_gone_on_from(
+    corpus: Path, runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path
+) -> None:
+    made = {kind: {**table_of(TINY[kind]), "training": {"steps": 3, "batch": 256}} for kind in ("static", "bert")}
+    settings = {**QUICK, "pretrain": made}
+    asked = arguments(
+        examples, text=corpus, with_=[runs["elmo"]], settings=settings, labels=(4,), seeds=1, cache=tmp_path / "cache"
+    )
+    for event in compare(**asked, out=tmp_path / "out"):
+        if isinstance(event, Step) and (tmp_path / "out" / "pretrained" / "static.json").exists():
+            break
+    assert (tmp_path / "out" / "pretrained" / "bert" / "log.jsonl").exists()
+    events = list(compare(**asked, out=tmp_path / "out"))
+    assert [event.kind for event in events if isinstance(event, RowPretraining)] == ["bert"]
+    assert any(isinstance(event, Notice) and event.text == "Going on from step 1." for event in events)
+    assert next(event for event in events if isinstance(event, Finished)).steps == 3
+    rows = {row["name"]: row for row in events[-1].results["rows"]}
+    assert list(rows) == ["scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune"]
+    assert rows["bert-finetune"]["source"].endswith("pretrained/bert")
+    assert rows["elmo-frozen"]["source"] == str(runs["elmo"])
+    again = list(compare(**asked, out=tmp_path / "out"))
+    assert [type(event) for event in again] == [Began, Compared]
+
+
+def table_of(settings: dict[str, Any]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for key, value in settings.items():
+        section, _, name = key.rpartition(".")
+        table.setdefault(section, {})[name] = value
+    return {**table.pop("", {}), **table}
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"task": "sentimant"}, ConfigError, "Did you mean 'sentiment'"),
+        ({"labels": (4, 100)}, DataError, "has 60 examples, fewer than the 100"),
+        ({"labels": ("most",)}, ConfigError, "--labels"),
+        ({"seeds": 0}, ConfigError, "--seeds"),
+        ({"budget": "soon"}, ConfigError, "--budget takes a time"),
+        ({"rows": ["scratch", "elmo-fine"]}, ConfigError, "Did you mean 'elmo-finetune'"),
+        ({"settings": {"transfer.fitting.epoch": 3}}, ConfigError, "Did you mean 'epochs'"),
+        ({"settings": {"fitting.epochs": 3}}, ConfigError, "'fitting' cannot be set"),
+        ({"settings": {"transfer.how": "frozen"}}, ConfigError, "--rows"),
+        ({"settings": {"pretrain.bert.encoder.layer": 3}}, ConfigError, "Did you mean 'layers'"),
+        ({"text": "none.txt"}, DataError, "none.txt"),
+        ({"with_": "none"}, CheckpointError, "none"),
+        ({"train": "none.csv"}, DataError, "none.csv"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_made(
+    options: dict[str, Any], error: type[Exception], says: str, corpus: Path, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=says):
+        list(compare(**{**arguments(examples, text=corpus, out=tmp_path / "out"), **options}))
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_row_can_have_settings_of_its_own(runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path) -> None:
+    settings = {**QUICK, "rows.elmo-frozen.fitting.min_steps": 7, "rows.elmo-frozen.fitting.patience": 9}
+    options = arguments(examples, with_=runs["elmo"], rows=["scratch", "elmo-frozen"], labels=(4,), seeds=1)
+    *_, last = compare(**{**options, "settings": settings, "out": tmp_path / "out"})
+    assert {cell["row"]: cell["steps"] for cell in last.results["cells"]} == {"scratch": 4, "elmo-frozen": 7}
+    wrong = {**options, "settings": {"rows.elmo-frzen.fitting.min_steps": 7}, "out": tmp_path / "wrong"}
+    with pytest.raises(ConfigError, match=r"'rows.elmo-frzen' cannot be set.*Did you mean 'elmo-frozen'"):
+        list(compare(**wrong))
+    with pytest.raises(ConfigError, match=r"'scratch.how' cannot be set"):
+        compare(**{**wrong, "settings": {"rows.scratch.how": "frozen"}})
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_an_encoder_from_elsewhere_stands_beside_the_one_that_the_text_gives(
+    runs: dict[str, Path], corpus: Path, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    result_of(export(runs["bert"], "hf", tmp_path / "theirs"))
+    short = {f"pretrain.{kind}.training.steps": 2 for kind in TINY}
+    small = {f"pretrain.bert.{key}": value for key, value in TINY["bert"].items()}
+    options = arguments(examples, text=corpus, with_=tmp_path / "theirs", labels=(4,), seeds=1)
+    settings = {**QUICK, **short, **small, "pretrain.static.tokenizer.min_count": 1}
+    *_, last = compare(**{**options, "rows": ["bert-finetune"], "settings": settings, "out": tmp_path / "out"})
+    assert [row["title"] for row in last.results["rows"]] == ["BERT (own), fine-tuned", "BERT (theirs), fine-tuned"]
+    alone = {**options, "rows": ["bert-finetune:theirs"], "settings": QUICK, "out": tmp_path / "alone"}
+    events = list(compare(**{**alone, "text": ()}))
+    assert not any(isinstance(event, RowPretraining) for event in events)
+    assert not any(isinstance(event, Notice) and "forgot" in event.text for event in events)
+
+
+def command(*arguments: str | Path) -> Any:
+    app = typer.Typer()
+    app.command()(compare_command)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def test_the_command_shows_the_table_and_the_path(
+    runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path
+) -> None:
+    flags = ["sentiment", "--train", examples["train"], "--dev", examples["dev"], "--with", runs["elmo"]]
+    flags += ["--rows", "scratch,elmo-frozen", "--labels", "4,all", "--seeds", "1", "--out", tmp_path / "out"]
+    flags += ["--set", "transfer.fitting.min_steps=4", "--set", "transfer.fitting.epochs=1"]
+    loud = command(*flags)
+    assert loud.exit_code == 0, loud.output
+    assert "2 rows, with 4, 60 labels, 1 seed: 4 cells." in loud.stderr
+    assert "ELMo, frozen, 60 labels, seed 0:" in loud.stderr
+    assert "ELMo, frozen: words" in loud.stdout
+    assert "Deploy models/" in loud.stdout
+    assert loud.stdout.splitlines()[-1] == str(tmp_path / "out" / "report.html")
+    quiet = command(*flags, "--quiet")
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    assert "Scratch" in quiet.stdout
+    assert "Deploy" not in quiet.stdout
+    assert quiet.stdout.splitlines()[-1] == str(tmp_path / "out" / "report.html")

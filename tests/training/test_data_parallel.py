@@ -1,0 +1,77 @@
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from headstart.encoders.dropout import Dropout
+from headstart.training.data_parallel import SharedGradient, parts_of
+
+pytestmark = pytest.mark.usefixtures("two_threads")
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Embedding(20, 6, sparse=True), Dropout(0.2), nn.Flatten(), nn.Linear(18, 4), nn.Linear(4, 2)
+    )
+
+
+def loss_of(model: nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(model(ids), torch.zeros(len(ids), dtype=torch.long), reduction="sum") / 8
+
+
+IDS = torch.randint(0, 20, (8, 3), generator=torch.Generator().manual_seed(1))
+
+
+def test_parts_give_the_gradient_of_the_whole() -> None:
+    model = network().eval()
+    whole = loss_of(model, IDS)
+    expected = torch.autograd.grad(whole, list(model.parameters()))
+    shared = SharedGradient(list(model.parameters()))
+    for _ in range(2):  # the arrays of the first step serve the second
+        found = shared.of([partial(loss_of, model, IDS[:3]), partial(loss_of, model, IDS[3:])])
+        assert found == pytest.approx(float(whole.detach()), abs=1e-6)
+        for parameter, gradient in zip(model.parameters(), expected, strict=True):
+            torch.testing.assert_close(parameter.grad, gradient.to_dense())
+            parameter.grad = None
+
+
+def test_a_gradient_that_is_there_is_added_to() -> None:
+    model = network().eval()
+    shared = SharedGradient(list(model.parameters()))
+    losses = [partial(loss_of, model, IDS[:4]), partial(loss_of, model, IDS[4:])]
+    shared.of(losses)
+    once = [parameter.grad.clone() for parameter in model.parameters()]
+    shared.of(losses)
+    for parameter, gradient in zip(model.parameters(), once, strict=True):
+        torch.testing.assert_close(parameter.grad, 2 * gradient)
+
+
+def test_what_is_dropped_follows_from_the_seed_whatever_part_is_first() -> None:
+    def gradient() -> list[torch.Tensor]:
+        model = network().train()
+        torch.manual_seed(3)
+        SharedGradient(list(model.parameters())).of([partial(loss_of, model, IDS[i::4]) for i in range(4)])
+        return [parameter.grad for parameter in model.parameters()]
+
+    first = gradient()
+    assert all(torch.equal(a, b) for _ in range(5) for a, b in zip(first, gradient(), strict=True))
+
+
+def test_frozen_parameters_are_left_alone() -> None:
+    model = network().eval()
+    model[0].requires_grad_(False)
+    SharedGradient(list(model.parameters())).of([partial(loss_of, model, IDS)])
+    assert model[0].weight.grad is None
+    assert model[3].weight.grad is not None
+
+
+def test_parts_have_about_as_many_units_and_every_row_once() -> None:
+    lengths = [3, 50, 7, 20, 20, 9, 1, 30]
+    parts = parts_of([1, 2, 3, 4, 6, 7], lengths)
+    assert sorted(row for part in parts for row in part) == [1, 2, 3, 4, 6, 7]
+    units = [sum(lengths[row] for row in part) for part in parts]
+    assert max(units) - min(units) <= 50
+    assert parts_of([4], lengths) == [[4]]

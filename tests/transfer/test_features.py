@@ -1,0 +1,111 @@
+"""Frozen features: equal to what the encoder gives, computed once, whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import headstart
+from headstart.errors import DataError
+from headstart.pretrained import Pretrained
+from headstart.progress import result_of
+from headstart.transfer import features
+from headstart.transfer.features import gather
+
+TEXTS = ["The cat likes the film .", "Nobody", "A dog watches old songs and the old actor hates a long play ."]
+
+
+@pytest.mark.parametrize("kind", ["static", "elmo", "bert"])
+def test_cached_features_equal_uncached_ones(kind: str, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    pretrained = headstart.load(pretrained_runs[kind])
+    expected = pretrained.represent(TEXTS)
+    for fresh in (True, False):
+        table = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+        assert table.fresh is fresh
+        R = table.batch([table.rows[text] for text in TEXTS])
+        for row, vectors in enumerate(expected):
+            n = vectors.shape[1]
+            assert R.mask[row].tolist() == [True] * n + [False] * (R.mask.shape[1] - n)
+            # Batches of another shape may round differently in the last bit.
+            np.testing.assert_allclose(R.layers[:, row, :n].numpy(), vectors, atol=1e-6)
+
+
+def test_a_second_reading_does_no_encoder_work(
+    pretrained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretrained = headstart.load(pretrained_runs["elmo"])
+    result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+
+    def never(*arguments: Any) -> None:
+        raise AssertionError("the encoder ran again")
+
+    monkeypatch.setattr(Pretrained, "encode", never)
+    result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+
+
+@pytest.mark.parametrize("change", ["encoder", "texts", "longest", "first"])
+def test_another_encoder_text_or_option_is_another_entry(
+    change: str, pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    pretrained = headstart.load(pretrained_runs["bert"])
+    options: dict[str, Any] = {"longest": 64, "with_first": False}
+    result_of(gather(pretrained, TEXTS, cache=tmp_path, **options))
+    texts = TEXTS
+    if change == "encoder":
+        with torch.no_grad():
+            next(pretrained.encoder.parameters())[0, 0] += 1
+    elif change == "texts":
+        texts = TEXTS[:2]
+    elif change == "longest":
+        options["longest"] = 5
+    else:
+        options["with_first"] = True
+    assert result_of(gather(pretrained, texts, cache=tmp_path, **options)).fresh
+
+
+def test_large_tables_are_halved(
+    pretrained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretrained = headstart.load(pretrained_runs["static"])
+    exact = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path / "exact"))
+    monkeypatch.setattr(features, "LARGEST_EXACT", 10)
+    halved = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path / "halved"))
+    assert (exact.layers.dtype, halved.layers.dtype) == (np.float32, np.float16)
+    np.testing.assert_allclose(halved.layers.astype(np.float32), exact.layers, rtol=1e-3, atol=1e-6)
+
+
+def test_no_room_on_the_disk_is_one_sentence_and_leaves_nothing(
+    pretrained_runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(features.os, "posix_fallocate", full)
+    with pytest.raises(DataError, match=r"do not fit .No space left on device.. Set HEADSTART_HOME"):
+        result_of(gather(headstart.load(pretrained_runs["static"]), TEXTS, longest=64, cache=tmp_path))
+    assert list((tmp_path / "features").iterdir()) == []
+
+
+def test_broken_entries_are_named(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    pretrained = headstart.load(pretrained_runs["static"])
+    result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+    entry = next((tmp_path / "features").iterdir())
+    (entry / "layers.bin").write_bytes(b"cut")
+    with pytest.raises(DataError, match=r"cached features are broken .* Remove this folder"):
+        result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
+
+
+def test_means_are_those_of_the_words_and_a_text_without_words_has_none(
+    pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    pretrained = headstart.load(pretrained_runs["bert"])
+    table = result_of(gather(pretrained, [*TEXTS, ""], longest=64, cache=tmp_path))
+    R = table.means([table.rows[text] for text in [*TEXTS, ""]])
+    assert R.mask[:, 0].tolist() == [True, True, True, False]
+    for row, vectors in enumerate(pretrained.represent(TEXTS)):
+        np.testing.assert_allclose(R.layers[:, row, 0].numpy(), vectors.mean(1), atol=1e-5)
+    assert not R.layers[:, 3].any()

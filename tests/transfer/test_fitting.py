@@ -1,0 +1,150 @@
+"""Fitting: enough steps, early stopping, the best step kept, layer-wise rates, gradual unfreezing."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from headstart.errors import DataError
+from headstart.transfer import fitting
+from headstart.transfer.fitting import FitResult, FittingConfig, Labelled, epoch_batches, fit, probabilities_of, rates
+
+
+class TwoStages(nn.Module):
+    """The smallest model with an encoder of two stages and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.low, self.high, self.head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+        self.in_parts = False
+        self.opened: list[int | None] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(torch.tanh(self.high(torch.tanh(self.low(x)))))
+
+    def groups(self) -> list[list[tuple[str, nn.Parameter]]]:
+        return [
+            [(name, p) for name, p in self.named_parameters() if name.startswith(part)]
+            for part in ("low", "high", "head")
+        ]
+
+    def train_only(self, how: str, stages: int | None = None) -> None:
+        self.opened.append(stages)
+        n_open = {"frozen": 0, "finetune": 2}.get(how, stages or 0)
+        for depth, group in enumerate(reversed(self.groups())):
+            for _, p in group:
+                p.requires_grad_(depth <= n_open)
+
+    def penalty(self) -> Tensor:
+        return torch.zeros(())
+
+    def divides_batches(self) -> bool:
+        return self.in_parts
+
+
+def examples(model: nn.Module, n: int, seed: int) -> Labelled:
+    x = torch.from_numpy(np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32))
+    gold = (x[:, 0] > 0).long().numpy()
+
+    def logits(rows: Sequence[int]) -> Tensor:
+        return model(x[list(rows)])
+
+    return Labelled(logits, [1 + i % 5 for i in range(n)], gold)
+
+
+def run(work: Generator[Any, None, FitResult]) -> tuple[list[Any], FitResult]:
+    steps = []
+    while True:
+        try:
+            steps.append(next(work))
+        except StopIteration as stop:
+            return steps, stop.value
+
+
+def test_few_labels_get_enough_steps() -> None:
+    model = TwoStages()
+    config = FittingConfig(epochs=2, min_steps=40, batch=4)
+    steps, result = run(fit(model, "finetune", examples(model, 6, 0), None, config, seed=0))
+    assert len(steps) == result.steps == 40
+
+
+def test_it_learns_and_keeps_the_best_look_at_dev() -> None:
+    model = TwoStages()
+    train, dev = examples(model, 200, 0), examples(model, 100, 1)
+    config = FittingConfig(epochs=20, batch=16, learning_rate=0.02, encoder_rate=0.02, patience=100)
+    steps, result = run(fit(model, "finetune", train, dev, config, seed=0))
+    looks = {step.number: step.evaluation for step in steps if step.evaluation}
+    best = max(looks.values(), key=lambda look: (look["accuracy"], -look["loss"]))
+    assert looks[result.best_step] == best
+    right = (probabilities_of(model, dev).argmax(1) == dev.gold).mean()
+    assert right == best["accuracy"] > 0.9
+
+
+def test_it_stops_when_dev_gets_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "accuracy", lambda gold, predicted: 0.5)
+    model = TwoStages()
+    config = FittingConfig(epochs=1_000, min_steps=1, batch=16, evaluations=100, patience=2, learning_rate=1e-9)
+    dev = examples(model, 100, 1)
+    _, result = run(fit(model, "frozen", examples(model, 160, 0), dev, config, seed=0))
+    assert result.steps < 1_000 * 10
+    assert result.best_step < result.steps
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    weights = []
+    for _ in range(2):
+        model = TwoStages()
+        run(fit(model, "finetune", examples(model, 50, 0), examples(model, 20, 1), FittingConfig(), seed=3))
+        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert torch.equal(*weights)
+
+
+def test_frozen_parameters_are_bit_identical() -> None:
+    model = TwoStages()
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    run(fit(model, "frozen", examples(model, 50, 0), examples(model, 20, 1), FittingConfig(), seed=0))
+    changed = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
+    assert changed == {"head.weight", "head.bias"}
+
+
+def test_gradual_opens_the_encoder_from_its_top() -> None:
+    model = TwoStages()
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    moved: list[set[str]] = []
+    config = FittingConfig(min_steps=12, epochs=0.1, unfreeze=0.5)
+    for _ in fit(model, "gradual", examples(model, 32, 0), None, config, seed=0):
+        moved.append({name.split(".")[0] for name, p in model.named_parameters() if not torch.equal(p, before[name])})
+    assert [len(parts) for parts in moved] == sorted(len(parts) for parts in moved)
+    assert moved[0] == {"head"}
+    assert {"head", "high"} in moved
+    assert moved[-1] == {"head", "high", "low"}
+
+
+def test_lower_layers_learn_more_slowly() -> None:
+    found = rates(TwoStages(), FittingConfig(learning_rate=0.5, encoder_rate=0.2, layer_decay=0.5))
+    assert found["head.weight"] == 0.5
+    assert found["high.bias"] == 0.2
+    assert found["low.weight"] == 0.1
+
+
+def test_an_epoch_holds_every_example_once_in_another_order() -> None:
+    lengths = list(range(50))
+    epochs = [epoch_batches(lengths, 4, epoch, seed=0) for epoch in (0, 1)]
+    for batches in epochs:
+        assert sorted(row for batch in batches for row in batch) == lengths
+    assert epochs[0] != epochs[1]
+    assert epochs[0] == epoch_batches(lengths, 4, 0, seed=0)
+
+
+def test_a_loss_that_is_no_number_is_explained() -> None:
+    model = TwoStages()
+    train = examples(model, 10, 0)
+    broken = Labelled(lambda rows: train.logits(rows) * float("nan"), train.lengths, train.gold)
+    with pytest.raises(DataError, match="loss is nan at step 1; the learning rate is too high"):
+        run(fit(model, "finetune", broken, None, FittingConfig(), seed=0))

@@ -1,0 +1,249 @@
+"""The verb as a whole: every start and every way to carry it over, what is left behind, and bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import headstart
+from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.pretrained import Pretrained
+from headstart.progress import Notice
+from headstart.tasks.examples import ExamplesConfig, label_names, read_examples
+from headstart.transfer.estimator import result_of
+from headstart.transfer.evaluate import evaluate
+from headstart.transfer.features import encoder_fingerprint
+from headstart.transfer.fit import transfer_once
+from headstart.transfer.start import open_start, settings_for
+from headstart.transfer.task_model import load_classifier
+from headstart.transfer.transfer import Transferred, transfer
+
+# Encoders as small as these, after a few steps of pretraining, need large ones.
+QUICK: dict[str, Any] = {
+    "mix": {"norm": True},
+    "fitting": {
+        "min_steps": 200, "epochs": 0.1, "batch": 8, "learning_rate": 0.01, "encoder_rate": 0.005, "layer_decay": 1.0,
+    },
+}  # fmt: skip
+WAYS = [("scratch", "frozen"), *((k, h) for k in ("static", "elmo", "bert") for h in ("frozen", "finetune", "gradual"))]
+NEW_TEXTS = ["The cat likes the film , superb .", "Nobody forgets his work , boring ."]
+
+
+def source_of(kind: str, runs: dict[str, Path]) -> str | Path:
+    return kind if kind == "scratch" else runs[kind]
+
+
+def run(source: str | Path, how: str, labelled: tuple[Path, Path], out: Path, **options: Any) -> list[Any]:
+    options = {"seeds": 1, "settings": QUICK, **options}
+    return list(transfer(source=source, how=how, train=labelled[0], dev=labelled[1], out=out, **options))
+
+
+@pytest.mark.parametrize(("kind", "how"), WAYS)
+def test_every_start_learns_the_task_and_is_usable_at_once(
+    kind: str, how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    done = run(source_of(kind, pretrained_runs), how, labelled, tmp_path / "run")[-1]
+    assert isinstance(done, Transferred)
+    assert done.results["accuracy"] > 0.8
+    assert not done.results["runs"][0]["collapsed"]
+    classifier = load_classifier(tmp_path / "run")
+    assert classifier.labels == ["bad", "good"]
+    assert evaluate(tmp_path / "run", labelled[1])["accuracy"] == pytest.approx(done.results["accuracy"], abs=0.03)
+    assert classifier.predict_proba(NEW_TEXTS).sum(1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("kind", "how"), WAYS)
+def test_predict_after_reload_equals_predict_before(
+    kind: str, how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    start = open_start(source_of(kind, pretrained_runs))
+    train, dev = (read_examples(path) for path in labelled)
+    config = settings_for(start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
+    fitted = result_of(transfer_once(start, config, train, dev, label_names(train), seed=0))
+    before = fitted.classifier.predict_proba(NEW_TEXTS)
+    fitted.classifier.save(tmp_path / "run", {})
+    assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
+
+
+@pytest.mark.parametrize("kind", ["static", "elmo", "bert"])
+@pytest.mark.parametrize("how", ["frozen", "finetune"])
+def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
+    kind: str, how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    start = open_start(pretrained_runs[kind])
+    assert start.pretrained is not None
+    before = encoder_fingerprint(start.pretrained.encoder)
+    train, dev = (read_examples(path) for path in labelled)
+    fitted = result_of(transfer_once(start, settings_for(start, how, QUICK), train, dev, label_names(train), seed=0))
+    assert encoder_fingerprint(start.pretrained.encoder) == before
+    encoder = fitted.classifier.model.encoder
+    assert encoder is not None
+    assert (encoder_fingerprint(encoder) == before) == (how == "frozen")
+
+
+def test_a_frozen_heads_epochs_do_no_encoder_work(
+    labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = open_start(pretrained_runs["bert"])
+    train, dev = (read_examples(path) for path in labelled)
+    config = settings_for(start, "frozen", QUICK)
+    result_of(transfer_once(start, config, train, dev, label_names(train), seed=0))
+
+    def never(*arguments: Any) -> None:
+        raise AssertionError("the encoder ran again")
+
+    assert start.pretrained is not None
+    monkeypatch.setattr(type(start.pretrained.encoder), "forward", never)
+    monkeypatch.setattr(Pretrained, "encode", never)
+    result_of(transfer_once(start, config, train, dev, label_names(train), seed=1))
+
+
+@pytest.mark.parametrize(("kind", "how"), [("scratch", "frozen"), ("elmo", "frozen"), ("bert", "finetune")])
+def test_the_same_seed_gives_the_same_results(
+    kind: str, how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    source = source_of(kind, pretrained_runs)
+    results = [run(source, how, labelled, tmp_path / name)[-1].results for name in ("one", "two")]
+    for result in results:
+        for fit in result["runs"]:
+            del fit["seconds"]
+    assert results[0] == results[1]
+
+
+def test_seeds_report_mean_spread_and_every_run(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    few = {"fitting": {"min_steps": 8, "epochs": 0.1, "batch": 8}}
+    results = run("scratch", "frozen", labelled, tmp_path / "run", seeds=3, labels=20, settings=few)[-1].results
+    scores = [fit["accuracy"] for fit in results["runs"]]
+    assert results["labels"] == 20
+    assert results["accuracy"] == pytest.approx(sum(scores) / 3)
+    assert results["spread"] == pytest.approx(torch.tensor(scores, dtype=torch.float64).std().item())
+    assert scores[results["best_seed"]] == max(scores)
+    assert json.loads((tmp_path / "run" / "results.json").read_text()) == results
+    card = (tmp_path / "run" / "CARD.md").read_text()
+    assert "over 3 seeds" in card
+    assert "one seed only" not in card
+
+
+def test_one_seed_says_so(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    assert run("scratch", "frozen", labelled, tmp_path / "run")[-1].results["spread"] is None
+    assert "one seed only" in (tmp_path / "run" / "CARD.md").read_text()
+
+
+def test_a_run_that_gives_every_text_one_label_is_flagged(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    stuck = {"fitting": {"min_steps": 1, "epochs": 0.01, "learning_rate": 1e-9, "encoder_rate": 1e-9}}
+    results = run("scratch", "frozen", labelled, tmp_path / "run", settings=stuck)[-1].results
+    assert results["runs"][0]["collapsed"]
+    assert "one label only" in (tmp_path / "run" / "CARD.md").read_text()
+
+
+def test_the_mix_is_saved_and_plotted(
+    labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = {**QUICK, "mix": {"place": "both", "pull": 0.1, "norm": True}}
+    results = run(pretrained_runs["elmo"], "frozen", labelled, tmp_path / "run", settings=settings)[-1].results
+    assert list(results["mix"]) == ["input", "output"]
+    for mix in results["mix"].values():
+        assert len(mix["weights"]) == 3
+        assert sum(mix["weights"]) == pytest.approx(1)
+    assert "layer 2" in (tmp_path / "run" / "mix.svg").read_text()
+    assert "Layer weights" in (tmp_path / "run" / "CARD.md").read_text()
+
+
+def test_fine_tuning_measures_what_was_forgotten(
+    labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    forgot = run(pretrained_runs["elmo"], "finetune", labelled, tmp_path / "run")[-1].results["forgetting"]
+    assert forgot["before"] != forgot["after"]
+    assert run(pretrained_runs["elmo"], "frozen", labelled, tmp_path / "frozen")[-1].results["forgetting"] is None
+
+
+def test_long_texts_are_counted(labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    settings = {**QUICK, "longest": 4}
+    results = run(pretrained_runs["bert"], "frozen", labelled, tmp_path / "run", settings=settings)[-1].results
+    assert results["truncated"] == 120
+    assert load_classifier(tmp_path / "run").read(NEW_TEXTS).truncated == 2
+
+
+def test_without_dev_a_tenth_is_held_out(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    events = list(transfer(train=labelled[0], out=tmp_path / "run", seeds=1, settings=QUICK))
+    assert any("8 of the 80 examples" in event.text for event in events if isinstance(event, Notice))
+    assert events[-1].results["dev"] == 8
+    assert events[-1].results["labels"] == 72
+
+
+def test_a_classifier_that_was_never_trained_refuses(
+    labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(CheckpointError, match=r"pretrained encoder .* without a trained head"):
+        load_classifier(pretrained_runs["bert"])
+    run("scratch", "frozen", labelled, tmp_path / "run")
+    config = tmp_path / "run" / "config.toml"
+    config.write_text(config.read_text().replace("trained = true", "trained = false"))
+    with pytest.raises(CheckpointError, match="never trained"):
+        load_classifier(tmp_path / "run").predict(NEW_TEXTS)
+
+
+def test_an_empty_text_cannot_be_classified(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    run("scratch", "frozen", labelled, tmp_path / "run")
+    with pytest.raises(DataError, match="Text 2 of 2 is empty"):
+        load_classifier(tmp_path / "run").predict(["fine", "  "])
+
+
+def test_a_classifier_is_not_a_start(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    run("scratch", "frozen", labelled, tmp_path / "run")
+    with pytest.raises(CheckpointError, match="is a classifier"):
+        headstart.load(tmp_path / "run")
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_bad_input_is_refused_before_anything_is_written(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    train, dev = labelled
+    unknown = write(tmp_path / "unknown.csv", "text,label\nfine,good\nfair,so-so\n")
+    one = write(tmp_path / "one.csv", "text,label\nfine,good\nfair,good\n")
+    other = write(tmp_path / "other.csv", "body,label\nfine,good\n")
+    empty = write(tmp_path / "empty.csv", 'text,label\n" ",good\nfair,bad\n')
+    cases: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"train": train, "dev": unknown}, DataError, "'so-so'"),
+        ({"train": one, "dev": dev}, DataError, "at least two different labels"),
+        ({"train": other, "dev": dev}, DataError, "text-field"),
+        ({"train": empty, "dev": dev}, DataError, "text is empty"),
+        ({"train": tmp_path / "missing.csv", "dev": dev}, DataError, "missing.csv"),
+        ({"train": train, "dev": dev, "labels": 81}, DataError, "Asked for 81 labels, the file has 80"),
+        ({"train": train, "dev": dev, "labels": 1}, ConfigError, "2 classes"),
+        ({"train": train, "dev": dev, "seeds": 0}, ConfigError, "--seeds"),
+        ({"train": train, "dev": dev, "source": tmp_path / "nowhere"}, CheckpointError, "nowhere"),
+        ({"train": train, "dev": dev, "settings": {"network": {"cel": "gru"}}}, ConfigError, "Did you mean 'cell'"),
+        ({"train": train, "dev": dev, "task": "sentimental"}, ConfigError, "Did you mean 'sentiment'"),
+        ({"train": train, "dev": dev, "how": "fronzen"}, ConfigError, "Did you mean 'frozen'"),
+    ]
+    for options, error, message in cases:
+        with pytest.raises(error, match=message):
+            list(transfer(out=tmp_path / "run", **options))
+        assert not (tmp_path / "run").exists()
+
+
+def test_dev_examples_that_stand_in_train_are_counted(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    events = run("scratch", "frozen", (labelled[0], labelled[0]), tmp_path / "run")
+    assert any("80 dev examples also stand in train" in event.text for event in events if isinstance(event, Notice))
+
+
+def test_more_than_two_labels_keep_their_names(tmp_path: Path) -> None:
+    lines = [f'{{"text": "a {word} thing", "label": {n}}}' for n, word in enumerate(["red", "green", "blue"])] * 8
+    path = write(tmp_path / "train.jsonl", "\n".join(lines))
+    events = list(transfer(train=path, dev=path, out=tmp_path / "run", seeds=1, settings=QUICK))
+    assert events[-1].results["classes"] == ["0", "1", "2"]
+    assert load_classifier(tmp_path / "run").predict(["a blue thing", "a red thing"]) == ["2", "0"]
+
+
+def test_settings_are_those_of_the_start() -> None:
+    scratch = settings_for(open_start("scratch"), "finetune")
+    assert (scratch.how, scratch.network.cell, scratch.mix.kind) == ("scratch", "lstm", "last")
+    assert ExamplesConfig().labels_as is None
