@@ -63,11 +63,11 @@ def accuracy(gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> float:
 
 
 def macro_f1(gold: Iterable[Hashable], predicted: Iterable[Hashable], classes: Iterable[Hashable]) -> float:
-    """The mean of each class's F1 = 2 right / (gold + predicted), which is 0 for a class that occurs in neither."""
+    """The mean of each class's F1 = 2 right / (gold + predicted), over the classes that occur in either."""
     golds, predictions = list(gold), list(predicted)
     right = Counter(g for g, p in zip(golds, predictions, strict=True) if g == p)
     either = Counter(golds) + Counter(predictions)
-    return mean([2 * right[c] / either[c] if either[c] else 0.0 for c in classes])
+    return mean([2 * right[c] / either[c] for c in classes if either[c]])
 
 
 def by_class(

@@ -75,8 +75,8 @@ class Mix(nn.Module, ABC):
         """The layer weights that hold for every word, where there are any to learn."""
         return None
 
-    def idle(self) -> list[nn.Parameter]:
-        """Parameters that change nothing: with one layer there is nothing to weigh."""
+    def unused_parameters(self) -> list[nn.Parameter]:
+        """Parameters that change nothing: with one layer there is nothing to weight."""
         return []
 
 
@@ -102,7 +102,7 @@ class Scalar(Mix):
     def learned(self) -> dict[str, Any]:
         return {"weights": self.s.tolist(), "gamma": self.gamma.item()}
 
-    def idle(self) -> list[nn.Parameter]:
+    def unused_parameters(self) -> list[nn.Parameter]:
         return [self.w] if self.n_layers == 1 else []
 
 
@@ -143,7 +143,7 @@ class Attention(Mix):
         weights = (torch.tanh(layers @ self.W) @ self.v).softmax(dim=0)  # (K, B, W)
         return torch.einsum("kbw,kbwd->bwd", weights, layers)
 
-    def idle(self) -> list[nn.Parameter]:
+    def unused_parameters(self) -> list[nn.Parameter]:
         return [self.W, self.v] if self.n_layers == 1 else []
 
 

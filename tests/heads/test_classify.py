@@ -4,16 +4,18 @@ from torch import Tensor, nn
 
 from headstart.config import resolve
 from headstart.errors import ConfigError, DataError
-from headstart.heads.classify import CELLS, POOLS, NetworkConfig, TaskNetwork
+from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
+from headstart.heads.pool import POOLS
+from headstart.heads.recurrent import CELLS
 
 D, WIDTH, C = 6, 4, 3
 LENGTHS = [5, 2, 7, 1]
 MASK = torch.arange(7) < torch.tensor(LENGTHS)[:, None]
 
 
-def network(joined: int = 0, **settings: object) -> TaskNetwork:
+def network(joined: int = 0, **settings: object) -> ClassifyHead:
     torch.manual_seed(0)
-    made = TaskNetwork(D, joined, C, NetworkConfig(**{"width": WIDTH, **settings})).eval()
+    made = ClassifyHead(D, joined, C, ClassifyHeadConfig(**{"width": WIDTH, **settings})).eval()
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -128,13 +130,13 @@ def test_dropout_meets_input_and_output_in_training_only() -> None:
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_idle_parameters_are_those_without_a_gradient(cell: str, pool: str, layers: int) -> None:
+def test_unused_parameters_are_those_without_a_gradient(cell: str, pool: str, layers: int) -> None:
     net = network(cell=cell, pool=pool, layers=layers)
     (net(vectors(), MASK) ** 2).sum().backward()
-    idle = {id(parameter) for parameter in net.idle()}
+    unused = {id(parameter) for parameter in net.unused_parameters()}
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None
-        assert bool(parameter.grad.any()) != (id(parameter) in idle), name
+        assert bool(parameter.grad.any()) != (id(parameter) in unused), name
 
 
 def test_real_words_after_padding_are_refused() -> None:
@@ -144,5 +146,5 @@ def test_real_words_after_padding_are_refused() -> None:
 
 def test_the_first_word_read_forward_only_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"network\.pool 'first' would see one word only"):
-        resolve(NetworkConfig, {"pool": "first", "directions": "forward"})
-    resolve(NetworkConfig, {"pool": "first", "directions": "forward", "cell": "none"})
+        resolve(ClassifyHeadConfig, {"pool": "first", "directions": "forward"})
+    resolve(ClassifyHeadConfig, {"pool": "first", "directions": "forward", "cell": "none"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from headstart.errors import DataError
-from headstart.transfer import fitting
-from headstart.transfer.fitting import FitResult, FittingConfig, Labelled, epoch_batches, fit, probabilities_of, rates
+from headstart.tasks.base import Passage
+from headstart.tasks.classify import Classify, TextExample
+from headstart.transfer.fitting import FitResult, FittingConfig, ModelInput, answers_of, epoch_batches, fit, rates
+
+TASK = Classify(("below", "above"))
 
 
 class TwoStages(nn.Module):
@@ -34,9 +38,9 @@ class TwoStages(nn.Module):
             for part in ("low", "high", "head")
         ]
 
-    def train_only(self, how: str, stages: int | None = None) -> None:
-        self.opened.append(stages)
-        n_open = {"frozen": 0, "finetune": 2}.get(how, stages or 0)
+    def train_only(self, how: str, groups: int | None = None) -> None:
+        self.opened.append(groups)
+        n_open = {"frozen": 0, "finetune": 2}.get(how, groups or 0)
         for depth, group in enumerate(reversed(self.groups())):
             for _, p in group:
                 p.requires_grad_(depth <= n_open)
@@ -44,18 +48,25 @@ class TwoStages(nn.Module):
     def penalty(self) -> Tensor:
         return torch.zeros(())
 
-    def divides_batches(self) -> bool:
+    def is_data_parallel(self) -> bool:
         return self.in_parts
 
 
-def examples(model: nn.Module, n: int, seed: int) -> Labelled:
+def examples(model: nn.Module, n: int, seed: int) -> ModelInput:
     x = torch.from_numpy(np.random.default_rng(seed).normal(size=(n, 4)).astype(np.float32))
     gold = (x[:, 0] > 0).long().numpy()
 
-    def logits(rows: Sequence[int]) -> Tensor:
-        return model(x[list(rows)])
+    def scores(rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        return model(x[list(rows)]), torch.ones(len(rows), 1, dtype=torch.bool)
 
-    return Labelled(logits, [1 + i % 5 for i in range(n)], gold)
+    return ModelInput(
+        scores=scores,
+        lengths=[1 + i % 5 for i in range(n)],
+        examples=[TextExample("a text", TASK.labels[label]) for label in gold],
+        passages=[[Passage("a text")] for _ in range(n)],
+        rows=[range(i, i + 1) for i in range(n)],
+        targets=[np.array(label) for label in gold],
+    )
 
 
 def run(work: Generator[Any, None, FitResult]) -> tuple[list[Any], FitResult]:
@@ -70,7 +81,7 @@ def run(work: Generator[Any, None, FitResult]) -> tuple[list[Any], FitResult]:
 def test_few_labels_get_enough_steps() -> None:
     model = TwoStages()
     config = FittingConfig(epochs=2, min_steps=40, batch=4)
-    steps, result = run(fit(model, "finetune", examples(model, 6, 0), None, config, seed=0))
+    steps, result = run(fit(model, TASK, "finetune", examples(model, 6, 0), None, config, seed=0))
     assert len(steps) == result.steps == 40
 
 
@@ -78,20 +89,20 @@ def test_it_learns_and_keeps_the_best_look_at_dev() -> None:
     model = TwoStages()
     train, dev = examples(model, 200, 0), examples(model, 100, 1)
     config = FittingConfig(epochs=20, batch=16, learning_rate=0.02, encoder_rate=0.02, patience=100)
-    steps, result = run(fit(model, "finetune", train, dev, config, seed=0))
+    steps, result = run(fit(model, TASK, "finetune", train, dev, config, seed=0))
     looks = {step.number: step.evaluation for step in steps if step.evaluation}
     best = max(looks.values(), key=lambda look: (look["accuracy"], -look["loss"]))
     assert looks[result.best_step] == best
-    right = (probabilities_of(model, dev).argmax(1) == dev.gold).mean()
-    assert right == best["accuracy"] > 0.9
+    answers, _ = answers_of(model, TASK, dev)
+    assert TASK.metric.of(TASK.all_counts(dev.examples, answers)) == best["accuracy"] > 0.9
 
 
 def test_it_stops_when_dev_gets_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "accuracy", lambda gold, predicted: 0.5)
+    monkeypatch.setattr(Classify, "counts", lambda self, example, answer: (0.5, 1.0))
     model = TwoStages()
     config = FittingConfig(epochs=1_000, min_steps=1, batch=16, evaluations=100, patience=2, learning_rate=1e-9)
     dev = examples(model, 100, 1)
-    _, result = run(fit(model, "frozen", examples(model, 160, 0), dev, config, seed=0))
+    _, result = run(fit(model, TASK, "frozen", examples(model, 160, 0), dev, config, seed=0))
     assert result.steps < 1_000 * 10
     assert result.best_step < result.steps
 
@@ -100,7 +111,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
     weights = []
     for _ in range(2):
         model = TwoStages()
-        run(fit(model, "finetune", examples(model, 50, 0), examples(model, 20, 1), FittingConfig(), seed=3))
+        run(fit(model, TASK, "finetune", examples(model, 50, 0), examples(model, 20, 1), FittingConfig(), seed=3))
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     assert torch.equal(*weights)
 
@@ -108,7 +119,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 def test_frozen_parameters_are_bit_identical() -> None:
     model = TwoStages()
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    run(fit(model, "frozen", examples(model, 50, 0), examples(model, 20, 1), FittingConfig(), seed=0))
+    run(fit(model, TASK, "frozen", examples(model, 50, 0), examples(model, 20, 1), FittingConfig(), seed=0))
     changed = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
     assert changed == {"head.weight", "head.bias"}
 
@@ -118,7 +129,7 @@ def test_gradual_opens_the_encoder_from_its_top() -> None:
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     moved: list[set[str]] = []
     config = FittingConfig(min_steps=12, epochs=0.1, unfreeze=0.5)
-    for _ in fit(model, "gradual", examples(model, 32, 0), None, config, seed=0):
+    for _ in fit(model, TASK, "gradual", examples(model, 32, 0), None, config, seed=0):
         moved.append({name.split(".")[0] for name, p in model.named_parameters() if not torch.equal(p, before[name])})
     assert [len(parts) for parts in moved] == sorted(len(parts) for parts in moved)
     assert moved[0] == {"head"}
@@ -145,6 +156,30 @@ def test_an_epoch_holds_every_example_once_in_another_order() -> None:
 def test_a_loss_that_is_no_number_is_explained() -> None:
     model = TwoStages()
     train = examples(model, 10, 0)
-    broken = Labelled(lambda rows: train.logits(rows) * float("nan"), train.lengths, train.gold)
+    broken = replace(train, scores=lambda rows: (train.scores(rows)[0] * float("nan"), train.scores(rows)[1]))
     with pytest.raises(DataError, match="loss is nan at step 1; the learning rate is too high"):
-        run(fit(model, "finetune", broken, None, FittingConfig(), seed=0))
+        run(fit(model, TASK, "finetune", broken, None, FittingConfig(), seed=0))
+
+
+def test_an_example_of_several_rows_weighs_as_the_sum_of_its_answers() -> None:
+    """Two rows of one example, or of two: the loss of a step is over all answers, however they are divided."""
+    losses = []
+    for rows in ([range(0, 2), range(2, 4)], [range(0, 1), range(1, 2), range(2, 3), range(3, 4)]):
+        model = TwoStages()
+        one = examples(model, 4, 0)
+        joined = replace(
+            one,
+            rows=rows,
+            examples=one.examples[: len(rows)],
+            passages=[[Passage("a text")] * len(own) for own in rows],
+        )
+        config = FittingConfig(min_steps=1, epochs=0.01, batch=4)
+        steps, _ = run(fit(model, TASK, "finetune", joined, None, config, seed=0))
+        losses.append(steps[0].loss)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_without_gold_answers_nothing_is_scored() -> None:
+    model = TwoStages()
+    with pytest.raises(DataError, match="no gold answers"):
+        run(fit(model, TASK, "finetune", replace(examples(model, 4, 0), targets=None), None, FittingConfig(), seed=0))

@@ -13,13 +13,14 @@ import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import Notice
-from headstart.tasks.examples import ExamplesConfig, label_names, read_examples
-from headstart.transfer.estimator import result_of
+from headstart.progress import result_of
+from headstart.tasks.classify import Classify, TextExample
+from headstart.tasks.reading import ExamplesConfig
+from headstart.transfer.classifier import Classifier, load_classifier
 from headstart.transfer.evaluate import evaluate
 from headstart.transfer.features import encoder_fingerprint
 from headstart.transfer.fit import transfer_once
 from headstart.transfer.start import open_start, settings_for
-from headstart.transfer.task_model import load_classifier
 from headstart.transfer.transfer import Transferred, transfer
 
 # Encoders as small as these, after a few steps of pretraining, need large ones.
@@ -31,6 +32,10 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 WAYS = [("scratch", "frozen"), *((k, h) for k in ("static", "elmo", "bert") for h in ("frozen", "finetune", "gradual"))]
 NEW_TEXTS = ["The cat likes the film , superb .", "Nobody forgets his work , boring ."]
+
+
+def read(path: Path) -> list[TextExample]:
+    return Classify.read(path, ExamplesConfig())
 
 
 def source_of(kind: str, runs: dict[str, Path]) -> str | Path:
@@ -61,11 +66,11 @@ def test_predict_after_reload_equals_predict_before(
     kind: str, how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
 ) -> None:
     start = open_start(source_of(kind, pretrained_runs))
-    train, dev = (read_examples(path) for path in labelled)
-    config = settings_for(start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
-    fitted = result_of(transfer_once(start, config, train, dev, label_names(train), seed=0))
-    before = fitted.classifier.predict_proba(NEW_TEXTS)
-    fitted.classifier.save(tmp_path / "run", {})
+    train, dev = (read(path) for path in labelled)
+    config = settings_for(Classify, start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
+    fitted = result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0))
+    before = Classifier(fitted.model).predict_proba(NEW_TEXTS)
+    fitted.model.save(tmp_path / "run", {})
     assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
 
 
@@ -77,10 +82,10 @@ def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
     start = open_start(pretrained_runs[kind])
     assert start.pretrained is not None
     before = encoder_fingerprint(start.pretrained.encoder)
-    train, dev = (read_examples(path) for path in labelled)
-    fitted = result_of(transfer_once(start, settings_for(start, how, QUICK), train, dev, label_names(train), seed=0))
+    train, dev = (read(path) for path in labelled)
+    fitted = result_of(transfer_once(start, settings_for(Classify, start, how, QUICK), Classify.learn(train), train, dev, seed=0))
     assert encoder_fingerprint(start.pretrained.encoder) == before
-    encoder = fitted.classifier.model.encoder
+    encoder = fitted.model.model.encoder
     assert encoder is not None
     assert (encoder_fingerprint(encoder) == before) == (how == "frozen")
 
@@ -89,9 +94,9 @@ def test_a_frozen_heads_epochs_do_no_encoder_work(
     labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = open_start(pretrained_runs["bert"])
-    train, dev = (read_examples(path) for path in labelled)
-    config = settings_for(start, "frozen", QUICK)
-    result_of(transfer_once(start, config, train, dev, label_names(train), seed=0))
+    train, dev = (read(path) for path in labelled)
+    config = settings_for(Classify, start, "frozen", QUICK)
+    result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0))
 
     def never(*arguments: Any) -> None:
         raise AssertionError("the encoder ran again")
@@ -99,7 +104,7 @@ def test_a_frozen_heads_epochs_do_no_encoder_work(
     assert start.pretrained is not None
     monkeypatch.setattr(type(start.pretrained.encoder), "forward", never)
     monkeypatch.setattr(Pretrained, "encode", never)
-    result_of(transfer_once(start, config, train, dev, label_names(train), seed=1))
+    result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=1))
 
 
 @pytest.mark.parametrize(("kind", "how"), [("scratch", "frozen"), ("elmo", "frozen"), ("bert", "finetune")])
@@ -244,6 +249,6 @@ def test_more_than_two_labels_keep_their_names(tmp_path: Path) -> None:
 
 
 def test_settings_are_those_of_the_start() -> None:
-    scratch = settings_for(open_start("scratch"), "finetune")
+    scratch = settings_for(Classify, open_start("scratch"), "finetune")
     assert (scratch.how, scratch.network.cell, scratch.mix.kind) == ("scratch", "lstm", "last")
     assert ExamplesConfig().labels_as is None

@@ -17,6 +17,8 @@ from headstart.text.tokenizer import Tokenizer
 from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START
 from headstart.text.wordpiece import WordPieceTokenizer
 
+Text = str | tuple[str, ...]
+"""A raw text, or its words."""
 MARKS = 2
 """Units that BERT and ELMo add around a text."""
 

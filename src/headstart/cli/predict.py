@@ -1,4 +1,4 @@
-"""`headstart evaluate` and `headstart predict`: a classifier in use."""
+"""`headstart evaluate` and `headstart predict`: task models put to work."""
 
 from __future__ import annotations
 
@@ -6,132 +6,115 @@ import itertools
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.transfer import LabelField, LabelsAs, TextField, examples_config
+from headstart.cli.transfer import Column, LabelField, LabelsAs, Separator, TextField, input_settings
 
 if TYPE_CHECKING:
-    from headstart.transfer.task_model import Classifier
+    from headstart.transfer.task_model import TaskModel
 
 PREDICTED_AT_ONCE = 256
-Precision = Annotated[str, typer.Option("--precision", help="float32, or int8 (BERT only: quicker, nearly the same).")]
+Precision = Annotated[str, typer.Option("--precision", help="float32, or int8 (BERT only: faster, nearly the same).")]
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classifier.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a task model.")],
     data: Annotated[Path, typer.Option("--data", metavar="F", help="Labelled examples.")],
     text_field: TextField = None,
     label_field: LabelField = None,
     labels_as: LabelsAs = None,
+    separator: Separator = None,
+    column: Column = None,
     precision: Precision = "float32",
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
 ) -> None:
-    """Score a classifier on labelled examples."""
-    from headstart.transfer.evaluate import evaluate as run_evaluate
+    """Score a task model on labelled examples."""
+    from headstart.transfer.evaluate import evaluate_model
+    from headstart.transfer.loading import load_task_model
 
-    found = run_evaluate(run, data, examples_config(text_field, label_field, labels_as), precision=precision)
+    loaded = load_task_model(run, precision=precision)
+    given = {
+        "text_field": text_field,
+        "label_field": label_field,
+        "labels_as": labels_as,
+        "separator": separator,
+        "column": column,
+    }
+    found = evaluate_model(loaded, data, input_settings(type(loaded.task), given), run)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
-    typer.echo(
-        f"{found['examples']:,} examples: accuracy {100 * found['accuracy']:.1f} %, "
-        f"macro-F1 {100 * found['macro_f1']:.1f} %"
-    )
-    width = max(5, *(len(name) for name in found["labels"]))
-    typer.echo(f"{'label':<{width}}  precision  recall     F1  examples")
-    for name, row in found["labels"].items():
-        figures = f"{100 * row['precision']:8.1f} %{100 * row['recall']:6.1f} %{100 * row['f1']:5.1f} %"
-        typer.echo(f"{name:<{width}} {figures}  {row['examples']:8,}")
+    scores = loaded.task.score_titles()
+    told = ", ".join(f"{title} {100 * found[name]:.1f} %" for name, title in scores.items())
+    typer.echo(f"{found['examples']:,} {loaded.task.many}: {told}")
+    for line in loaded.task.describe(found):
+        typer.echo(line)
     if found["truncated"]:
         typer.echo(f"{found['truncated']:,} texts were longer than what it reads; the middle of each was left out.")
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classifier.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a task model.")],
     source: Annotated[
-        str, typer.Option("--in", metavar="F", help="Lines of text, or JSON lines; - is standard input.")
+        str,
+        typer.Option("--in", metavar="F", help="Lines, .jsonl, .csv, .tsv, .parquet, CoNLL columns; - is stdin."),
     ] = "-",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, with every probability.")] = False,
-    text_field: Annotated[str, typer.Option("--text-field", help="JSON lines: the field with the text.")] = "text",
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FORMAT", help="classify: tsv, json, csv. tag: conll, json, view.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --to json.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="tag: also write a page to look at.")
+    ] = None,
+    text_field: TextField = None,
+    separator: Separator = None,
+    input_as: Annotated[
+        str | None, typer.Option("--input-as", help="tag: read text, columns, or words (JSON lines).")
+    ] = None,
     precision: Precision = "float32",
 ) -> None:
-    """Label texts, one a line: as `label TAB probability TAB text`, or as JSON."""
-    from headstart.transfer.task_model import load_classifier
+    """Answer for every text of a file, in its order; a blank line gets an empty answer."""
+    from headstart.config import pick
+    from headstart.transfer.loading import load_task_model
 
-    classifier = load_classifier(run, precision=precision)
+    loaded = load_task_model(run, precision=precision)
+    task = loaded.task
+    given = {"text_field": text_field, "separator": separator, "input_as": input_as}
+    config = input_settings(type(task), given)
+    formats = task.writers()
+    writer = pick(formats, "json" if as_json else to or task.default_format(sys.stdout.isatty()), "format")(task)
+    page = task.page(html) if html is not None else None
     truncated = 0
-    with open_lines(source) as file:
-        for texts in in_chunks(read_texts(file, source, text_field)):
-            truncated += show_predictions(classifier, texts, as_json)
+    write(writer.begin())
+    for chunk in in_chunks(task.read_inputs(source, config)):
+        truncated += answer(loaded, chunk, writer, page)
+    write(writer.end())
+    if page is not None:
+        page.save()
     if truncated:
-        said = f"{truncated:,} texts were longer than what this classifier reads; the middle of each was left out."
+        said = f"{truncated:,} texts were longer than what this model reads; the middle of each was left out."
         typer.echo(f"headstart: {said}", err=True)
 
 
-@contextmanager
-def open_lines(source: str) -> Iterator[IO[bytes]]:
-    from headstart.errors import DataError
-
-    if source == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        with open(source, "rb") as file:
-            yield file
-    except OSError as error:
-        raise DataError(f"{source}: cannot be read ({error.strerror}). Give a file of lines, or - .") from error
-
-
-def read_texts(file: IO[bytes], source: str, text_field: str) -> Iterator[str]:
-    """The text of each line. If the first line is a JSON object, all of them are."""
-    from headstart.errors import DataError
-
-    where = "standard input" if source == "-" else source
-    are_json = False
-    for number, raw in enumerate(file, 1):
-        try:
-            line = raw.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{where}:{number}: not UTF-8 ({error.reason}). Convert it to UTF-8 first.") from error
-        if number == 1:
-            are_json = line.lstrip().startswith("{")
-        text = json_text(line, text_field, f"{where}:{number}") if are_json else line
-        if not text.strip():
-            raise DataError(f"{where}:{number}: the text is empty; there is nothing to classify. Leave the line out.")
-        yield text
-
-
-def json_text(line: str, text_field: str, where: str) -> str:
-    from headstart.errors import DataError
-
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{where}: not JSON ({error}), though the first line is.") from error
-    text = record.get(text_field) if isinstance(record, dict) else None
-    if not isinstance(text, str):
-        raise DataError(f"{where}: has no text in '{text_field}'. Name the field with --text-field.")
-    return text
-
-
-def in_chunks(texts: Iterator[str]) -> Iterator[list[str]]:
-    while chunk := list(itertools.islice(texts, PREDICTED_AT_ONCE)):
-        yield chunk
-
-
-def show_predictions(classifier: Classifier, texts: list[str], as_json: bool) -> int:
-    """Write one line per text; the number of those that were cut."""
-    found = classifier.read(texts)
-    for text, row in zip(texts, found.probabilities.tolist(), strict=True):
-        best = max(range(len(row)), key=row.__getitem__)
-        label = classifier.labels[best]
-        if as_json:
-            scores = {name: round(value, 6) for name, value in zip(classifier.labels, row, strict=True)}
-            typer.echo(json.dumps({"label": label, "probabilities": scores, "text": text}, ensure_ascii=False))
-        else:
-            typer.echo(f"{label}\t{row[best]:.4f}\t{text}")
+def answer(loaded: TaskModel[Any, Any], examples: list[Any], writer: Any, page: Any) -> int:
+    """Write the answers of one chunk; the number of texts that were truncated."""
+    found = loaded.answers(examples)
+    pairs = list(zip(examples, found.answers, strict=True))
+    write(writer.lines(pairs))
+    if page is not None:
+        page.add(pairs)
     return found.truncated
+
+
+def write(text: str) -> None:
+    if text:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def in_chunks(examples: Iterator[Any]) -> Iterator[list[Any]]:
+    while chunk := list(itertools.islice(examples, PREDICTED_AT_ONCE)):
+        yield chunk

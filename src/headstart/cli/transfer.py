@@ -9,15 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 if TYPE_CHECKING:
-    from headstart.tasks.examples import ExamplesConfig
+    from headstart.config import Section
+    from headstart.tasks.base import Task as AnyTask
     from headstart.transfer.transfer import TransferEvent, Transferred
 
-KNOWN_TASKS = "sentiment: any classification of texts, with any number of labels."
+KNOWN_TASKS = (
+    "classify (also called sentiment): one label per text, any number of labels. "
+    "tag (also called ner): one tag per word, such as named entities or parts of speech."
+)
 
 Task = Annotated[str, typer.Argument(metavar="TASK", help=KNOWN_TASKS)]
 TextField = Annotated[str | None, typer.Option("--text-field", help="Column with the text. Default: text.")]
 LabelField = Annotated[str | None, typer.Option("--label-field", help="Column with the label. Default: label.")]
 LabelsAs = Annotated[int | None, typer.Option("--labels-as", help="SST trees: 5 labels, or 2 without the neutral.")]
+Separator = Annotated[str | None, typer.Option("--separator", help="csv: what separates columns. Default: found out.")]
+Column = Annotated[
+    int | None, typer.Option("--column", help="CoNLL files: the column with the tag, from 0, or -1 for the last.")
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as fitting.epochs=5.")
 ]
@@ -32,7 +40,7 @@ def transfer(
             "--train", metavar="F", help="Labelled examples: .csv .tsv .jsonl .parquet, SST, aclImdb; or a name."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the classifier.")],
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the model.")],
     source: Annotated[
         str, typer.Option("--from", metavar="SRC", help="scratch, a pretrained run, minilm, or other people's weights.")
     ] = "scratch",
@@ -55,11 +63,14 @@ def transfer(
     text_field: TextField = None,
     label_field: LabelField = None,
     labels_as: LabelsAs = None,
+    separator: Separator = None,
+    column: Column = None,
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Carry a pretrained encoder over to labelled examples: frozen features, or fine-tuning."""
+    """Carry a pretrained encoder over to a labelled task: frozen features, or fine-tuning."""
     from headstart.cli.weights import fetch_named
+    from headstart.tasks import task_class
     from headstart.transfer.transfer import transfer as run_transfer
 
     fetch_named([source, train, dev], quiet)
@@ -81,7 +92,16 @@ def transfer(
         out=out,
         labels=labels,
         seeds=seeds,
-        examples=examples_config(text_field, label_field, labels_as),
+        examples=input_settings(
+            task_class(task),
+            {
+                "text_field": text_field,
+                "label_field": label_field,
+                "labels_as": labels_as,
+                "separator": separator,
+                "column": column,
+            },
+        ),
         settings=settings_given(flags, settings),
         held_out=held_out,
     )
@@ -104,13 +124,16 @@ def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) ->
     return cast("Transferred", last)
 
 
-def examples_config(text_field: str | None, label_field: str | None, labels_as: int | None) -> ExamplesConfig:
+def input_settings(task: type[AnyTask[Any, Any]], given: dict[str, Any]) -> Section:
+    """The settings of a task's readers from the options that were given; one that is for another task is an error."""
     from headstart.config import resolve
-    from headstart.tasks.examples import ExamplesConfig
+    from headstart.errors import ConfigError
 
-    return resolve(
-        ExamplesConfig, {"text_field": text_field, "label_field": label_field, "labels_as": labels_as}, "the options"
-    )
+    table = {name: value for name, value in given.items() if value is not None}
+    for name in table:
+        if name not in task.Input.model_fields:
+            raise ConfigError(f"--{name.replace('_', '-')} is not for {task.title}. Leave it out.")
+    return resolve(task.Input, table, "the options")
 
 
 def settings_given(flags: dict[str, Any], settings: list[str] | None) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Frozen features: what an encoder makes of every text, computed once, kept on disk and read memory-mapped."""
+"""Frozen features: an encoder's vectors of every text, computed once, kept on disk and read memory-mapped.
+
+They belong to texts, whatever task reads them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from headstart.batches.rows import TextRow, text_row
+from headstart.batches.rows import Text, TextRow, text_row
 from headstart.config import settings_of
 from headstart.encoders.representations import Representations
 from headstart.errors import DataError
@@ -24,7 +27,7 @@ from headstart.progress import Progress
 from headstart.text.building import building, cache_key
 
 LAYOUT = 1
-"""Goes up when the files' layout changes, so that older entries are not read."""
+"""Goes up when the layout of the files changes, so that older entries are not read."""
 LARGEST_EXACT = 2_000_000_000
 """Bytes up to which features keep every bit; larger tables are halved to float16."""
 Precision = Literal["auto", "float32", "float16"]
@@ -34,7 +37,7 @@ Precision = Literal["auto", "float32", "float16"]
 class FeatureTable:
     """layers: (all words, K, D), mapped from disk; text i has the words offsets[i] to offsets[i + 1]."""
 
-    rows: dict[str, int]
+    rows: dict[Text, int]
     offsets: NDArray[np.int64]
     layers: NDArray[Any]
     cut: NDArray[np.bool_]
@@ -83,7 +86,7 @@ class FeatureTable:
 
 def gather(
     pretrained: Pretrained,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     *,
     longest: int,
     cache: Path,
@@ -153,7 +156,7 @@ def new_table(folder: Path, shape: tuple[int, ...], precision: Precision) -> NDA
     return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
 
 
-def open_table(folder: Path, texts: list[str], fresh: bool) -> FeatureTable:
+def open_table(folder: Path, texts: list[Text], fresh: bool) -> FeatureTable:
     try:
         described = json.loads((folder / "shape.json").read_text())
         shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
@@ -174,10 +177,11 @@ def encoder_fingerprint(encoder: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def texts_digest(texts: Sequence[str]) -> str:
+def texts_digest(texts: Sequence[Text]) -> str:
+    """A text that is given as words differs from the same words in a string, which might be split otherwise."""
     digest = hashlib.sha256()
     for text in texts:
-        data = text.encode("utf-8", "replace")
+        data = (text if isinstance(text, str) else "\0".join(("", *text))).encode("utf-8", "replace")
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Fitting a labelled task: enough steps however few the labels, warm-up, early stopping on dev, the best step kept."""
+"""The fitting loop: enough steps however few the labels, warm-up, early stopping on dev, the best step's weights kept."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -20,18 +18,18 @@ from headstart.batches.order import seed_of
 from headstart.batches.rows import sorted_batches
 from headstart.config import Section
 from headstart.errors import DataError
-from headstart.metrics import accuracy
+from headstart.model import Model
 from headstart.pretraining.learner import copy_state
 from headstart.pretraining.neural import seeded
+from headstart.tasks.base import Passage, Scores, Target, Task
 from headstart.training.data_parallel import SharedGradient, parts_of
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.schedule import rate_at
 
 POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""
-
-EVALUATION_UNITS = 2_048
-"""Units in a batch that is only predicted."""
+EVALUATION_TOKENS = 2_048
+"""Tokens in a batch that is only predicted."""
 
 
 class FittingConfig(Section):
@@ -56,18 +54,18 @@ class FittingConfig(Section):
     clip: float = Field(default=1.0, gt=0)
     """Largest norm of the gradient."""
     evaluations: int = Field(default=10, ge=1)
-    """Looks at dev during the fit."""
+    """Evaluations on dev during the fit."""
     evaluate_examples: int = Field(default=1_000, ge=1)
-    """Dev examples in such a look; all of them count at the end."""
+    """Dev examples in such an evaluation; all of them count at the end."""
     patience: int = Field(default=3, ge=1)
-    """Looks without a better score after which the fit stops."""
+    """Evaluations without a better score after which the fit stops."""
     unfreeze: float = Field(default=0.5, gt=0, le=1)
     """Gradual: share of the steps after which the whole encoder is trained."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitStep:
-    """One step of a fit, or a look at dev after it."""
+    """One step of a fit, or an evaluation on dev after it."""
 
     number: int
     steps: int
@@ -85,107 +83,122 @@ class FitResult:
     seconds: float
 
 
-class TaskModel(Protocol):
-    """What is fitted: see headstart.model.Model."""
-
-    def train_only(self, how: str, stages: int | None = None) -> None: ...
-    def groups(self) -> list[list[tuple[str, nn.Parameter]]]: ...
-    def penalty(self) -> Tensor: ...
-    def divides_batches(self) -> bool: ...
-
-
-Logits = Callable[[Sequence[int]], Tensor]
-"""Rows of one set of examples -> (B, C)."""
+RowScores = Callable[[Sequence[int]], tuple[Tensor, Tensor]]
+"""Rows of one set of examples -> the head's scores, (B, C) or (B, W, C), and the mask of their words, (B, W)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """A set of examples as the model sees it: logits of any rows, their lengths, their labels."""
+class ModelInput:
+    """A set of examples as the model reads it: each example is one or more rows, one for each of its passages.
 
-    logits: Logits
+    scores: of any rows; lengths: tokens of each row; rows: those of each example; targets: one for each row, or None
+    where the examples have no gold answers.
+    """
+
+    scores: RowScores
     lengths: Sequence[int]
-    gold: NDArray[np.int64]
+    examples: Sequence[Any]
+    passages: Sequence[Sequence[Passage]]
+    rows: Sequence[range]
+    targets: Sequence[Target] | None
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def example_lengths(self) -> list[int]:
+        return [sum(self.lengths[row] for row in rows) for rows in self.rows]
+
+    def rows_of(self, examples: Sequence[int]) -> list[int]:
+        return [row for example in examples for row in self.rows[example]]
+
+    def gold(self, rows: Sequence[int]) -> list[Target]:
+        if self.targets is None:
+            raise DataError("These examples have no gold answers, so there is nothing to learn from or to score.")
+        return [self.targets[row] for row in rows]
 
 
 def fit(
-    model: nn.Module, how: str, train: Labelled, dev: Labelled | None, config: FittingConfig, seed: int
-) -> Generator[FitStep, None, FitResult]:
-    """Train `model` in place; it ends with the weights of its best look at dev (the last ones without dev)."""
-    task: TaskModel = model  # type: ignore[assignment]
+    model: Model, task: Task[Any, Any], how: str, train: ModelInput, dev: ModelInput | None, config: FittingConfig,
+    seed: int,
+) -> Generator[FitStep, None, FitResult]:  # fmt: skip
+    """Train `model` in place; it ends with the weights of its best evaluation on dev (the last ones without dev)."""
     began = time.monotonic()
-    steps = max(config.min_steps, math.ceil(config.epochs * len(train.gold) / config.batch))
-    task.train_only(how if how != "gradual" else "finetune")
+    steps = max(config.min_steps, math.ceil(config.epochs * len(train) / config.batch))
+    model.train_only(how if how != "gradual" else "finetune")
     optimizer = AdamW(
         model,
         OptimizerConfig(learning_rate=1.0, weight_decay=config.weight_decay, clip=config.clip),
-        rates(task, config).__getitem__,
+        rates(model, config).__getitem__,
     )
     shared = SharedGradient(list(optimizer.parameters.values()))
-    watch = Watch(model, optimizer.parameters, dev, config)
+    stopping = EarlyStopping(model, task, optimizer.parameters, dev, config)
     every = max(1, steps // config.evaluations)
-    stages = len(task.groups()) - 1
-    per_epoch = -(-len(train.gold) // config.batch)
-    in_parts = task.divides_batches()
+    groups = len(model.groups()) - 1
+    lengths = train.example_lengths()
+    per_epoch = -(-len(train) // config.batch)
+    in_parts = model.is_data_parallel()
     batches: list[list[int]] = []
     for number in range(steps):
         if how == "gradual":
-            task.train_only("gradual", min(stages, int(number / (config.unfreeze * steps) * (stages + 1))))
-            in_parts = task.divides_batches()
+            model.train_only("gradual", min(groups, int(number / (config.unfreeze * steps) * (groups + 1))))
+            in_parts = model.is_data_parallel()
         if number % per_epoch == 0:
-            batches = epoch_batches(train.lengths, config.batch, number // per_epoch, seed)
-        rows = batches[number % per_epoch]
-        parts = parts_of(rows, train.lengths) if in_parts else [rows]
-        loss = step(model, optimizer, shared, train, parts, number, steps, config, seed)
+            batches = epoch_batches(lengths, config.batch, number // per_epoch, seed)
+        examples = batches[number % per_epoch]
+        parts = parts_of(examples, lengths) if in_parts else [examples]
+        loss = step(model, task, optimizer, shared, train, parts, number, steps, config, seed)
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
         if (number + 1) % every == 0 or number + 1 == steps:
-            evaluation = watch.look(number + 1)
+            evaluation = stopping.evaluate(number + 1)
         yield FitStep(number + 1, steps, loss, (number + 1) / steps, pace, (steps - number - 1) / pace, evaluation)
-        if watch.tired and number + 1 >= config.min_steps:
+        if stopping.should_stop and number + 1 >= config.min_steps:
             break
-    watch.restore()
+    stopping.restore()
     model.eval()
-    return FitResult(number + 1, watch.best_step or number + 1, time.monotonic() - began)
+    return FitResult(number + 1, stopping.best_step or number + 1, time.monotonic() - began)
 
 
 def step(
-    model: nn.Module,
+    model: Model,
+    task: Task[Any, Any],
     optimizer: AdamW,
     shared: SharedGradient,
-    train: Labelled,
+    train: ModelInput,
     parts: list[list[int]],
     number: int,
     steps: int,
     config: FittingConfig,
     seed: int,
 ) -> float:
-    """parts: the rows of the batch, those of each core apart."""
-    if not model.training:  # it walks through every module
+    """parts: the examples of the batch, those of each core apart."""
+    if not model.training:  # a call walks through every module
         model.train()
     device = next(model.parameters()).device
-    task: TaskModel = model  # type: ignore[assignment]
+    rows = [train.rows_of(part) for part in parts]
+    total = sum(task.weight(target) for part in rows for target in train.gold(part))
+
+    def loss_of(part: list[int]) -> Tensor:
+        scores, mask = train.scores(part)
+        return task.loss(model.head, scores, mask, train.gold(part)) / total
+
     with seeded(seed_of(seed, "fit", number), device):
-        examples = sum(map(len, parts))
-
-        def loss_of(part: list[int]) -> Tensor:
-            gold = torch.from_numpy(train.gold[part]).to(device)
-            return F.cross_entropy(train.logits(part), gold, reduction="sum") / examples
-
-        losses = [partial(loss_of, part) for part in parts]
-        value = shared.of([*losses[:-1], lambda: losses[-1]() + task.penalty()])
+        losses = [partial(loss_of, part) for part in rows]
+        value = shared.of([*losses[:-1], lambda: losses[-1]() + model.penalty()])
     if not math.isfinite(value):
+        lower = min(1e-3, config.learning_rate / 3)
         raise DataError(
             f"The loss is {value} at step {number + 1}; the learning rate is too high. Lower it, such as with "
-            f"--set fitting.learning_rate={config.learning_rate / 3:.1e}."
+            f"--set fitting.learning_rate={lower:.1e}."
         )
     optimizer.step(rate_at((number + 1) / (steps + 1), config.warmup, "linear"))
     return value
 
 
-def rates(task: TaskModel, config: FittingConfig) -> dict[str, float]:
+def rates(model: Model, config: FittingConfig) -> dict[str, float]:
     """Each parameter's peak learning rate: the head's own, then the encoder's, lower and lower down its layers."""
-    *encoder, head = task.groups()
+    *encoder, head = model.groups()
     found = {name: config.learning_rate for name, _ in head}
     for depth, group in enumerate(reversed(encoder)):
         found |= {name: config.encoder_rate * config.layer_decay**depth for name, _ in group}
@@ -203,55 +216,71 @@ def epoch_batches(lengths: Sequence[int], batch: int, epoch: int, seed: int) -> 
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-class Watch:
-    """Looks at dev, remembers the best weights, and knows when to give up."""
+class EarlyStopping:
+    """Evaluates on dev, keeps the best weights, and says when to stop."""
 
     def __init__(
-        self, model: nn.Module, trained: dict[str, nn.Parameter], dev: Labelled | None, config: FittingConfig
-    ) -> None:
-        self.model, self.trained, self.dev, self.config = model, trained, dev, config
+        self, model: Model, task: Task[Any, Any], trained: dict[str, nn.Parameter], dev: ModelInput | None,
+        config: FittingConfig,
+    ) -> None:  # fmt: skip
+        self.model, self.task, self.trained, self.dev, self.config = model, task, trained, dev, config
         self.best: tuple[float, float] | None = None
         self.best_step = 0
-        self.since = 0
+        self.since_best = 0
         self.kept: dict[str, Tensor] = {}
-        self.rows: list[int] = []
+        self.examples: list[int] = []
         if dev is not None:
             # A fixed choice spread over the whole file, which may list one class after the other.
-            n = len(dev.gold)
-            self.rows = [int(i) for i in np.unique(np.linspace(0, n - 1, min(n, config.evaluate_examples)).round())]
+            n = len(dev)
+            self.examples = [int(i) for i in np.unique(np.linspace(0, n - 1, min(n, config.evaluate_examples)).round())]
 
     @property
-    def tired(self) -> bool:
-        return self.since >= self.config.patience
+    def should_stop(self) -> bool:
+        return self.since_best >= self.config.patience
 
-    def look(self, step: int) -> dict[str, float] | None:
+    def evaluate(self, step: int) -> dict[str, float] | None:
         if self.dev is None:
             return None
-        probabilities = probabilities_of(self.model, self.dev, self.rows)
-        gold = self.dev.gold[self.rows]
-        right = accuracy(gold, probabilities.argmax(1))
-        sure = float(-np.log(np.maximum(probabilities[np.arange(len(gold)), gold], 1e-12)).mean())
-        # Equal accuracy, as small dev sets often give: the step that is less wrong in its doubts is the better one.
-        if self.best is None or (right, -sure) > self.best:
-            self.best, self.best_step, self.since = (right, -sure), step, 0
+        answers, loss = answers_of(self.model, self.task, self.dev, self.examples, with_loss=True)
+        gold = [self.dev.examples[i] for i in self.examples]
+        score = self.task.metric.of(self.task.all_counts(gold, answers))
+        # Small dev sets often give equal scores: the step with the lower loss is then the better one.
+        if self.best is None or (score, -loss) > self.best:
+            self.best, self.best_step, self.since_best = (score, -loss), step, 0
             self.kept = {name: p.detach().clone() for name, p in self.trained.items()}
         else:
-            self.since += 1
-        return {"accuracy": right, "loss": sure}
+            self.since_best += 1
+        return {self.task.metric.name: score, "loss": loss}
 
     def restore(self) -> None:
         if self.kept:
             copy_state(self.trained, self.kept)
 
 
-def probabilities_of(model: nn.Module, examples: Labelled, rows: Sequence[int] | None = None) -> NDArray[np.float32]:
-    """(N, C), in the order of the rows (all of them by default)."""
-    chosen = list(range(len(examples.lengths))) if rows is None else list(rows)
+def answers_of(
+    model: Model, task: Task[Any, Any], data: ModelInput, examples: Sequence[int] | None = None, *,
+    with_loss: bool = False,
+) -> tuple[list[Any], float]:  # fmt: skip
+    """Answers in the order of `examples` (all by default), and their mean loss, which is NaN unless asked for."""
+    chosen = list(range(len(data))) if examples is None else list(examples)
+    rows = data.rows_of(chosen)
     model.eval()
-    found: dict[int, NDArray[np.float32]] = {}
+    found: dict[int, Scores] = {}
+    loss, weight = 0.0, 0
     with torch.no_grad():
-        for batch in sorted_batches([examples.lengths[i] for i in chosen], EVALUATION_UNITS):
-            logits = examples.logits([chosen[i] for i in batch])
-            for place, row in zip(batch, logits.softmax(-1).cpu().numpy(), strict=True):
-                found[place] = row
-    return np.stack([found[place] for place in range(len(chosen))])
+        for batch in sorted_batches([data.lengths[row] for row in rows], EVALUATION_TOKENS):
+            numbers = [rows[i] for i in batch]
+            scores, mask = data.scores(numbers)
+            if with_loss:
+                gold = data.gold(numbers)
+                loss += float(task.loss(model.head, scores, mask, gold))
+                weight += sum(task.weight(target) for target in gold)
+            values, lengths = scores.cpu().numpy(), mask.sum(dim=1).tolist()
+            for place, row in enumerate(numbers):
+                found[row] = values[place, : lengths[place]].copy() if task.scores_words else values[place]
+    of_examples = [[found[row] for row in data.rows[example]] for example in chosen]
+    passages = [data.passages[example] for example in chosen]
+    answers = task.decode(model.head, [data.examples[example] for example in chosen], passages, of_examples)
+    return answers, loss / weight if with_loss and weight else math.nan
+
+

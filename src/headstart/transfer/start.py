@@ -10,7 +10,8 @@ from typing import Any
 from headstart.config import Table, overlay, pick, resolve
 from headstart.pretrained import Pretrained, was_pretrained_here
 from headstart.progress import result_of
-from headstart.transfer.task_model import TransferConfig
+from headstart.tasks.base import Task
+from headstart.transfer.config import TransferConfig, config_for
 from headstart.weights.sources import Source, open_source
 
 SCRATCH = "scratch"
@@ -37,27 +38,25 @@ def open_start(source: Source, cache: Path | None = None) -> Start:
     return Start(pretrained.name, pretrained.kind, pretrained, run if run and was_pretrained_here(run) else None)
 
 
-def settings_for(start: Start, how: str, given: Mapping[str, Any] | None = None) -> TransferConfig:
-    """Defaults that suit the start and the way it is carried over, under what was asked for."""
+def settings_for(
+    task: type[Task[Any, Any]], start: Start, how: str, given: Mapping[str, Any] | None = None
+) -> TransferConfig:
+    """Defaults that suit the task, the start and the way it is carried over, overridden by the given settings."""
     pick(dict.fromkeys(WAYS), how, "way to carry an encoder over")
     if start.pretrained is None:
-        defaults: Table = {"how": SCRATCH, "mix": {"kind": "last"}, "fitting": {"encoder_rate": 3e-3}}
+        how = SCRATCH
+        defaults: Table = {"mix": {"kind": "last"}, "fitting": {"encoder_rate": 3e-3}}
     elif how == "frozen":
-        defaults = {"how": how}
+        defaults = {}
     else:
-        encoder: Any = start.pretrained.encoder
-        # Wide encoders take small steps. Those from elsewhere have seen far more text than minutes here allow: they
-        # have more to lose, and are there in fewer steps (1.7e-5 at BERT base's width, 6.8e-5 at half of it).
+        # Wide encoders take small steps. Those pretrained elsewhere have seen far more text than minutes here allow:
+        # they have more to lose, and need fewer steps (1.7e-5 at BERT base's width, 6.8e-5 at half of it).
         made_here = start.run is not None
-        rate = min(1e-3, (20 if made_here else 10) / encoder.shape[1] ** 2)
+        rate = min(1e-3, (20 if made_here else 10) / start.pretrained.encoder.shape[1] ** 2)
         length = {"epochs": 4.0} if made_here else {"epochs": 2.0, "min_steps": 100, "evaluations": 5}
-        defaults = {
-            "how": how,
-            "mix": {"kind": "last"},
-            "network": {"cell": "none", "pool": "mean", "dropout": 0.1},
-            "fitting": {"encoder_rate": rate, "layer_decay": 0.4 if how == "gradual" else 1.0, **length},
-        }
-    table = overlay(defaults, given or {})
-    if start.pretrained is None:
-        table["how"] = SCRATCH
-    return resolve(TransferConfig, table)
+        layer_decay = 0.4 if how == "gradual" else 1.0
+        defaults = {"mix": {"kind": "last"}, "fitting": {"encoder_rate": rate, "layer_decay": layer_decay, **length}}
+    table = overlay(defaults, task.defaults(how), given or {})
+    if start.pretrained is None or "how" not in table:
+        table["how"] = how
+    return resolve(config_for(task), table)

@@ -1,94 +1,144 @@
-"""A trained classifier in use: texts in, labels with probabilities out, kept in a directory that explains itself."""
+"""A model of a task: encoder, mix and head with the tokenizer and the labels, kept in a run directory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
-from torch import nn
 
 from headstart.batches.rows import TextRow, collate, text_row
-from headstart.config import Section, Table, pick, resolve, settings_of
-from headstart.encoders.quantised import PRECISIONS
-from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.heads.classify import NetworkConfig
-from headstart.mix import MixConfig
-from headstart.model import Model
-from headstart.pretrained import Pretrained, build_encoder, load_strictly, room_of
-from headstart.pretraining.generations import freshly_initialised
-from headstart.progress import result_of
+from headstart.config import Table, resolve, settings_of
+from headstart.encoders.base import Encoder
+from headstart.errors import CheckpointError
+from headstart.model import Model, build_mixes, check_fit, widths_for_head
+from headstart.pretrained import build_encoder, load_strictly
+from headstart.tasks import task_class
+from headstart.tasks.base import Passage, Task
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
+from headstart.training.seeding import freshly_initialised
 from headstart.training.tensors import read_tensors
-from headstart.transfer.features import Precision
-from headstart.transfer.fitting import FittingConfig, Labelled, probabilities_of
-from headstart.weights.sources import Source, open_source
+from headstart.transfer.config import TransferConfig, config_for
+from headstart.transfer.features import FeatureTable
+from headstart.transfer.fitting import ModelInput, answers_of
+from headstart.encoders.representations import Representations
 
-KIND = "classifier"
-How = Literal["frozen", "finetune", "gradual", "scratch"]
-
-
-class TransferConfig(Section):
-    """How an encoder is carried over to a task."""
-
-    how: How = "frozen"
-    """frozen: the encoder's features; finetune, gradual: its parameters are trained on; scratch: all start random."""
-    longest: int = Field(default=256, ge=1)
-    """Units (words, or BERT's pieces) read of a text; of a longer one the first and the last half of them."""
-    precision: Precision = "auto"
-    """Cached features: float32, float16, or auto, which is float32 up to 2 GB."""
-    mix: MixConfig = MixConfig()
-    network: NetworkConfig = NetworkConfig()
-    fitting: FittingConfig = FittingConfig()
+KIND = "task"
+BEFORE_TASKS = "classifier"
+"""The kind that classifiers had before there were other tasks."""
+ExampleT = TypeVar("ExampleT")
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
-    probabilities: NDArray[np.float32]  # (N, C)
+class Answers(Generic[AnswerT]):
+    """The answers to some examples. truncated: examples of which only a part was read."""
+
+    answers: list[AnswerT]
     truncated: int
-    """Texts of which only a part was read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Classifier:
-    """An encoder, mix and head with the tokenizer and the names of the labels."""
+class TaskModel(Generic[ExampleT, AnswerT]):
+    """A task with its model and the tokenizer. An example's answer depends on that example alone."""
 
-    kind: str
+    task: Task[ExampleT, AnswerT]
     tokenizer: Tokenizer
     model: Model
-    labels: list[str]
     config: TransferConfig
     trained: bool = False
 
-    def predict(self, texts: Sequence[str]) -> list[str]:
-        """The most probable label of each text."""
-        return [self.labels[i] for i in self.predict_proba(texts).argmax(1)]
+    @property
+    def encoder(self) -> Encoder:
+        if self.model.encoder is None:
+            raise CheckpointError("This model has no encoder: it reads features only.")
+        return self.model.encoder
 
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, labels), in the order of `labels`; rows sum to one."""
-        return self.read(texts).probabilities
+    @property
+    def longest(self) -> int:
+        """Tokens in one sequence without its special tokens: as many as are asked for, or as fit into the encoder."""
+        encoder = self.encoder
+        room = self.config.longest if encoder.longest is None else encoder.longest - encoder.marks
+        return min(self.config.longest, room)
 
-    def read(self, texts: Sequence[str]) -> Predictions:
+    @property
+    def with_first(self) -> bool:
+        """Whether the sequence's first position, such as [CLS], stands before the words as if it were one."""
+        return getattr(self.config.network, "pool", None) == "first"
+
+    def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]:
+        return np.bincount(self.tokenizer.encode_words(words).words, minlength=len(words)).astype(np.int64)
+
+    def answers(self, examples: Sequence[ExampleT]) -> Answers[AnswerT]:
         if not self.trained:
-            raise CheckpointError("This classifier was never trained, so it has nothing to say. Fit it first.")
-        empty = next((number for number, text in enumerate(texts, 1) if not text.strip()), None)
-        if empty is not None:
-            raise DataError(f"Text {empty} of {len(texts)} is empty; there is nothing in it to classify. Leave it out.")
-        if not texts:
-            return Predictions(np.empty((0, len(self.labels)), np.float32), 0)
-        rows = [self.row(text) for text in texts]
-        found = probabilities_of(self.model, text_examples(self.model, rows))
-        return Predictions(found, sum(row.cut for row in rows))
+            raise CheckpointError("This model was never trained, so it has no answers. Fit it first.")
+        filled = [example for example in examples if not self.task.is_empty(example)]
+        answers: list[AnswerT] = []
+        truncated = 0
+        if filled:
+            data, truncated = self.prepare(filled)
+            answers = answers_of(self.model, self.task, data)[0]
+        found = iter(answers)
+        every = [self.task.empty_answer(e) if self.task.is_empty(e) else next(found) for e in examples]
+        return Answers(every, truncated)
 
-    def row(self, text: str) -> TextRow:
-        longest = longest_row(encoder_of(self.model), self.config)
-        return text_row(self.kind, self.tokenizer, text, longest, with_first=self.config.network.pool == "first")
+    def prepare(
+        self, examples: Sequence[ExampleT], *, labelled: bool = False, features: FeatureTable | None = None
+    ) -> tuple[ModelInput, int]:
+        """Examples as the model reads them, and how many are truncated.
+
+        features: the encoder's features of all their passages, computed before; the encoder is then not run at all.
+        """
+        passages = [self.task.passages(example, self) for example in examples]
+        ends = np.cumsum([0, *map(len, passages)]).tolist()
+        rows = [range(first, last) for first, last in pairwise(ends)]
+        targets = None
+        if labelled:
+            pairs = zip(examples, passages, strict=True)
+            targets = [target for example, own in pairs for target in self.task.targets(example, own)]
+        flat = [passage for own in passages for passage in own]
+        if features is None:
+            scores, lengths, cut = self._from_texts(flat)
+        else:
+            scores, lengths, cut = self._from_features(flat, features)
+        truncated = sum(any(cut[row] for row in own) for own in rows)
+        return ModelInput(scores, lengths, list(examples), passages, rows, targets), truncated
+
+    def _from_texts(self, passages: Sequence[Passage]) -> tuple[Any, list[int], list[bool]]:
+        rows = [self.row(passage) for passage in passages]
+        device = next(self.model.parameters()).device
+
+        def scores(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+            batch = collate([rows[i] for i in numbers]).to(device)
+            found: torch.Tensor = self.model(batch)
+            return found, batch.word_starts >= 0
+
+        return scores, [len(row.ids) for row in rows], [row.cut for row in rows]
+
+    def _from_features(
+        self, passages: Sequence[Passage], features: FeatureTable
+    ) -> tuple[Any, list[int], list[bool]]:
+        rows = [features.rows[passage.text] for passage in passages]
+        model, device = self.model, next(self.model.parameters()).device
+        means = features.means(rows).to(device) if model.reads_mean_of_words() else None
+
+        def scores(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+            if means is not None:
+                R = Representations(means.layers[:, numbers], means.mask[numbers])
+            else:
+                R = features.batch([rows[i] for i in numbers]).to(device)
+            return model.read(R), R.mask
+
+        return scores, [features.length(row) for row in rows], features.cut[rows].tolist()
+
+    def row(self, passage: Passage) -> TextRow:
+        return text_row(self.encoder, self.tokenizer, passage.text, self.longest, with_first=self.with_first)
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
         """Into a run directory: tokenizer, weights, then config.toml, which makes them count. record: [result]."""
@@ -96,130 +146,64 @@ class Classifier:
         path.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(path)
         run.write_weights(weights)
-        encoder: Any = encoder_of(self.model)
         run.write_config(
             {
                 "kind": KIND,
-                "encoder_kind": self.kind,
+                "task": self.task.name,
+                "encoder_kind": self.encoder.kind,
                 "vocabulary": len(self.tokenizer),
-                "labels": self.labels,
+                **self.task.to_table(),
                 "trained": self.trained,
-                "encoder": settings_of(encoder.config),
+                "encoder": settings_of(self.encoder.config),
                 "transfer": settings_of(self.config),
                 "result": dict(record),
             }
         )
 
-
-def longest_row(encoder: nn.Module, config: TransferConfig) -> int:
-    """Units read of a text: as many as are asked for, or as fit into the encoder."""
-    return min(config.longest, room_of(encoder) or config.longest)
-
-
-def encoder_of(model: Model) -> nn.Module:
-    if model.encoder is None:
-        raise CheckpointError("This model has no encoder: it reads features only.")
-    return model.encoder
+    def frozen(self) -> TaskModel[ExampleT, AnswerT]:
+        """Ready for inference: nothing is trained any more, and dropout is off."""
+        self.model.train_only("frozen")
+        self.model.eval()
+        return replace(self, trained=True)
 
 
-def text_examples(model: Model, rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> Labelled:
-    """Texts for a model that runs its encoder."""
-    device = next(model.parameters()).device
-
-    def logits(numbers: Sequence[int]) -> torch.Tensor:
-        found: torch.Tensor = model(collate([rows[i] for i in numbers]).to(device))
-        return found
-
-    return Labelled(logits, [len(row.ids) for row in rows], np.zeros(len(rows), np.int64) if gold is None else gold)
+def build_model(encoder: Encoder, task: Task[Any, Any], config: TransferConfig) -> Model:
+    """Encoder, mix and head, the last two with their random start."""
+    mixes = build_mixes(config.mix, encoder.shape)
+    head = task.head(*widths_for_head(mixes, encoder.shape[1]), config.network)
+    check_fit(encoder, config.mix, head, encoder.shape[1])
+    return Model(encoder, encoder.shape, mixes, head)
 
 
-def new_model(encoder: nn.Module, classes: int, config: TransferConfig) -> Model:
-    shape: Any = encoder.shape
-    layers, width = shape
-    return Model(encoder, layers, width, classes, config.mix, config.network)
-
-
-def is_classifier(path: Path) -> bool:
+def is_task_model(path: Path) -> bool:
     """Whether a folder is a run that `transfer` wrote."""
-    return (path / "config.toml").is_file() and RunDirectory(path).read_config().get("kind") == KIND
+    return (path / "config.toml").is_file() and RunDirectory(path).read_config().get("kind") in (KIND, BEFORE_TASKS)
 
 
-def load_classifier(path: Source, *, precision: str = "float32") -> Classifier:
-    """A classifier that was saved, or a Hugging Face folder of a BERT with a head for classifying texts.
-
-    precision: float32, or int8, in which a BERT is quicker and gives nearly the same probabilities.
-    """
-    convert = pick(PRECISIONS, precision, "precision")
-    if isinstance(path, tuple) or not is_classifier(Path(path)):
-        classifier = from_plain_bert(result_of(open_source(path)), str(path))
-    else:
-        classifier = load_own(Path(path))
-    classifier.model.encoder = convert(encoder_of(classifier.model))
-    return classifier
-
-
-def load_own(path: Path) -> Classifier:
-    """A classifier that was saved here, built from its config.toml and loaded strictly."""
+def load_own(path: Path) -> TaskModel[Any, Any]:
+    """A task model that was saved here, built from its config.toml and loaded strictly."""
     run = RunDirectory.open(path)
     table = run.read_config()
+    check_table(table, run.path / "config.toml")
+    kind = task_class(table.get("task", "classify"))
+    task = kind.from_table(table)
     tokenizer = load_tokenizer(run.path)
-    settings = read_settings(table, run.path / "config.toml")
+    settings = resolve(config_for(kind), table.get("transfer", {}), str(run.path / "config.toml"))
     if len(tokenizer) != table["vocabulary"]:
         raise CheckpointError(
             f"{run.path}: the tokenizer has {len(tokenizer):,} entries, the weights expect {table['vocabulary']:,}."
         )
-    kind, classes = table["encoder_kind"], len(table["labels"])
     # The random start is overwritten at once; drawing it must not move anybody else's random numbers.
     model = freshly_initialised(
-        0, lambda: new_model(build_encoder(kind, table["encoder"], len(tokenizer)), classes, settings)
+        0, lambda: build_model(build_encoder(table["encoder_kind"], table["encoder"], len(tokenizer)), task, settings)
     )
     load_strictly(model, read_tensors(run.weights), run.weights)
-    return in_use(Classifier(kind, tokenizer, model, table["labels"], settings, bool(table["trained"])))
+    loaded = TaskModel(task, tokenizer, model, settings).frozen()
+    return replace(loaded, trained=bool(table["trained"]))
 
 
-def in_use(classifier: Classifier) -> Classifier:
-    classifier.model.train_only("frozen")
-    classifier.model.eval()
-    return classifier
-
-
-PLAIN: Table = {"how": "finetune", "mix": {"kind": "last"}, "network": {"cell": "none", "pool": "first"}}
-"""One linear layer on BERT's own vector of the sequence: the head that other tools know."""
-
-
-def from_plain_bert(pretrained: Pretrained, where: str) -> Classifier:
-    head = pretrained.heads.get("classify")
-    if head is None:
-        raise CheckpointError(
-            f"{where}: is a pretrained encoder (kind '{pretrained.kind}') without a trained head. Make a classifier of "
-            f"it first: headstart transfer sentiment --from {where} ..."
-        )
-    labels = list(pretrained.labels)
-    settings = resolve(TransferConfig, PLAIN)
-    model = freshly_initialised(0, lambda: new_model(pretrained.encoder, len(labels), settings))
-    model.head.output.load_state_dict(head.state_dict())
-    return in_use(Classifier(pretrained.kind, pretrained.tokenizer, model, labels, settings, trained=True))
-
-
-def plain_bert(classifier: Classifier) -> Pretrained:
-    """A classifier as a BERT with a plain head, if that is what it is."""
-    config, head = classifier.config, classifier.model.head
-    takes_top_layer = config.mix.kind == "last" and not config.mix.norm and not classifier.model.standardises
-    is_plain = config.network.reads_pooled and takes_top_layer
-    if classifier.kind != "bert" or not is_plain:
-        raise ConfigError(
-            "This classifier's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own "
-            "vector of the text. Export it --to onnx, or fit one with --how finetune --pool first."
-        )
-    heads = {"classify": head.output}
-    return Pretrained(
-        classifier.kind, encoder_of(classifier.model), classifier.tokenizer, heads, tuple(classifier.labels)
-    )
-
-
-def read_settings(table: Table, where: Path) -> TransferConfig:
+def check_table(table: Table, where: Path) -> None:
     wanted = {"encoder_kind": str, "vocabulary": int, "labels": list, "trained": bool, "encoder": dict}
     for key, kind in wanted.items():
         if not isinstance(table.get(key), kind):
             raise CheckpointError(f"{where}: '{key}' is missing or not a {kind.__name__}; it was not written by a run.")
-    return resolve(TransferConfig, table.get("transfer", {}), str(where))

@@ -1,4 +1,4 @@
-"""The second verb: what an encoder learned from text, carried over to a labelled task."""
+"""The verb `transfer`: what an encoder learned from text, carried over to a labelled task."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ import numpy as np
 import torch
 
 from headstart.atomic import write_text
-from headstart.config import Table, cache_home
+from headstart.config import Section, Table, cache_home
 from headstart.errors import ConfigError
 from headstart.metrics import mean
 from headstart.progress import Notice, Progress, result_of
 from headstart.report.plots import mix_weights
-from headstart.tasks.data import TaskData, check_task, read_task
-from headstart.tasks.examples import Examples, ExamplesConfig, draw
+from headstart.tasks import task_class
+from headstart.tasks.examples import TaskData, draw, read_task
+from headstart.text.documents import discover
 from headstart.training.run import RunDirectory
 from headstart.transfer.card import task_card
+from headstart.transfer.config import TransferConfig
 from headstart.transfer.fit import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.transfer.fitting import FitStep
 from headstart.transfer.forgetting import Forgetting
 from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
-from headstart.transfer.task_model import TransferConfig
 from headstart.weights.sources import Source, labelled_file
 
 
 @dataclass(frozen=True, slots=True)
 class SeedDone:
-    """One of the seeds is through."""
+    """One of the seeds is fitted."""
 
     seed: int
     fitted: Fitted
@@ -41,7 +42,7 @@ class SeedDone:
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """All seeds are through, and the best one is in the run directory."""
+    """All seeds are fitted, and the best one is in the run directory."""
 
     out: Path
     results: Table
@@ -51,7 +52,7 @@ TransferEvent = Progress | FitStep | Notice | SeedDone | Transferred
 
 
 def transfer(
-    task: str = "sentiment",
+    task: str = "classify",
     *,
     source: Source = SCRATCH,
     how: str = "frozen",
@@ -60,37 +61,39 @@ def transfer(
     out: str | Path,
     labels: int | None = None,
     seeds: int = 3,
-    examples: ExamplesConfig | None = None,
+    examples: Section | None = None,
     settings: Mapping[str, Any] | None = None,
     held_out: Sequence[str] | None = None,
     cache: str | Path | None = None,
 ) -> Generator[TransferEvent, None, None]:
-    """Carry `source` over to labelled examples, once per seed; the best seed's classifier is left in the folder `out`.
+    """Carry `source` over to labelled examples, once per seed; the best seed's model is left in the folder `out`.
 
-    `source` is scratch or whatever `headstart.load` opens; `train` and `dev` are files, or names of the catalogue.
+    task: a name that `headstart.tasks.TASKS` or its aliases have. `source` is scratch or whatever `headstart.load`
+    opens; `train` and `dev` are files, or names of the catalogue. `examples`: the settings of the task's readers.
     `settings` is a table such as {"network": {"cell": "gru"}}. Without `dev` a tenth of the examples is held out.
-    Fine-tuning is followed by a look at what the encoder forgot, on its own held-out text or on `held_out`.
+    Fine-tuning is followed by a measurement of what the encoder forgot, on its own held-out text or on `held_out`.
     """
-    check_task(task)
+    kind = task_class(task)
     if seeds < 1:
         raise ConfigError(f"--seeds is a count of one or more; got {seeds}.")
     home = Path(cache) if cache else cache_home()
     start = open_start(source, home)
-    config = settings_for(start, how, settings)
+    config = settings_for(kind, start, how, settings)
+    if held_out is not None:
+        discover(held_out)  # a path that is not there is told now, and not after the fits
     train, dev = result_of(labelled_file(train, home)), None if dev is None else result_of(labelled_file(dev, home))
-    data = read_task(train, dev, examples or ExamplesConfig())
-    draws = [draw(data.train, labels, seed) for seed in range(seeds)]
+    data = read_task(kind, train, dev, examples or kind.Input())
+    draws = [draw(data.task, data.train, labels, seed) for seed in range(seeds)]
     RunDirectory.create(Path(out))
-    request = Request(start, config, data, draws, Path(out), held_out, home)
-    return run_transfer(request)
+    return run_transfer(Request(start, config, data, draws, Path(out), held_out, home))
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     start: Start
     config: TransferConfig
-    data: TaskData
-    draws: list[Examples]
+    data: TaskData[Any]
+    draws: list[list[Any]]
     out: Path
     held_out: Sequence[str] | None
     cache: Path
@@ -103,12 +106,12 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
             yield Notice(text)
         features = None
         if request.config.how == "frozen":
-            wanted = [text for part in (*request.draws, data.dev) for text in part.texts]
-            features = yield from gather_features(request.start, wanted, request.config, request.cache)
+            wanted = [example for part in (*request.draws, data.dev) for example in part]
+            features = yield from gather_features(request.start, data.task, wanted, request.config, request.cache)
         runs: list[Fitted] = []
         for seed, part in enumerate(request.draws):
             fitted = yield from transfer_once(
-                request.start, request.config, part, data.dev, data.names, seed=seed, features=features
+                request.start, request.config, data.task, part, data.dev, seed=seed, features=features
             )
             runs.append(fitted)
             yield SeedDone(seed, fitted, len(request.draws) - seed - 1)
@@ -116,7 +119,7 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
             request.start, best_of(runs), held_out=request.held_out, cache=request.cache
         )
         results = results_of(request, runs, forgotten)
-        best_of(runs).classifier.save(request.out, record_of(request, results))
+        best_of(runs).model.save(request.out, record_of(request, results))
         write_text(request.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
         run.write_card(task_card(results))
         picture = mix_weights(as_comparison(results))
@@ -128,7 +131,7 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
 
 
 def best_of(runs: list[Fitted]) -> Fitted:
-    return max(runs, key=lambda fitted: fitted.scores["accuracy"])
+    return max(runs, key=lambda fitted: fitted.score)
 
 
 def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | None) -> Table:

@@ -1,0 +1,291 @@
+"""The joint between labelled examples and a model: everything that other rooms ask of a task.
+
+An example becomes passages, the sequences that an encoder reads: one for a short text, several overlapping ones for a
+long document. The encoder, the mix and the head score the words of every passage; `decode` gathers the passages of an
+example into its answer. A metric counts per example, so that scores of any task can be resampled by example.
+
+Letters: N examples, W words, C classes or tags, M counts of the metric.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headstart.batches.rows import Text
+from headstart.config import Section, Table
+from headstart.errors import ConfigError
+from headstart.heads.recurrent import Head, RecurrentConfig
+from headstart.metrics import Counts, Metric
+from headstart.text.words import split_words
+
+ExampleT = TypeVar("ExampleT")
+AnswerT = TypeVar("AnswerT")
+ExampleT_contra = TypeVar("ExampleT_contra", contravariant=True)
+AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
+Scores = NDArray[np.float32]
+"""What the head says of one passage: (C,) of a whole text, or (W, C) of its words."""
+Target = NDArray[np.int64]
+"""What the head should say of one passage: () for a whole text, or (W,) for its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One sequence that the encoder reads. start: which word of the example its first word is."""
+
+    text: Text
+    start: int = 0
+
+
+class Tokenized(Protocol):
+    """How much of a text fits into one sequence of the encoder."""
+
+    @property
+    def longest(self) -> int:
+        """Tokens in one sequence, without the special tokens around it."""
+        ...
+
+    def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]: ...
+
+
+class InputConfig(Section):
+    """How the files of a task are read; each task adds what its formats need."""
+
+
+class Task(ABC, Generic[ExampleT, AnswerT]):
+    """A labelled task whose labels are known: from its training examples (`learn`), or from a saved model."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    """What people call it, such as "text classification"."""
+    one: ClassVar[str] = "example"
+    many: ClassVar[str] = "examples"
+    """What its examples are called: "text", "sentence"."""
+    Network: ClassVar[type[RecurrentConfig]]
+    """The settings of its head."""
+    Input: ClassVar[type[Section]]
+    """The settings of its readers."""
+    scores_words: ClassVar[bool] = False
+    """Whether the head scores every word, and not the text as a whole."""
+    ignores_case: ClassVar[bool] = True
+    """Whether a model that starts from scratch folds the case of words."""
+
+    # --- examples -----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def read(cls, path: Path, config: Section) -> list[ExampleT]:
+        """The labelled examples of a file; a DataError tells the file and the line."""
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, train: Sequence[ExampleT]) -> Self:
+        """The task with the labels that these examples show."""
+
+    @classmethod
+    @abstractmethod
+    def from_table(cls, table: Table) -> Self:
+        """The task as a saved model's config.toml tells it."""
+
+    @abstractmethod
+    def to_table(self) -> Table:
+        """What `from_table` reads."""
+
+    @property
+    @abstractmethod
+    def metric(self) -> Metric:
+        """The primary metric: it chooses the best step, the best seed and the best row."""
+
+    @abstractmethod
+    def check(self, examples: Sequence[ExampleT], known_to: str) -> None:
+        """Refuse examples whose labels the training examples never showed."""
+
+    @classmethod
+    @abstractmethod
+    def key(cls, example: ExampleT) -> str:
+        """The input as one string: two examples with one key are the same input."""
+
+    @classmethod
+    @abstractmethod
+    def gold(cls, example: ExampleT) -> Any:
+        """The gold answer as plain values, for checksums and files."""
+
+    @classmethod
+    def words(cls, example: ExampleT) -> Sequence[str]:
+        """The words of an example, as a model that starts from scratch learns them."""
+        return split_words(cls.key(example))
+
+    @classmethod
+    def stratum(cls, example: ExampleT) -> str:
+        """Draws of few examples keep the proportions of the strata, such as the classes; by default there is one."""
+        return ""
+
+    # --- model --------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def defaults(cls, how: str) -> Table:
+        """Settings that suit this task: `how` is frozen, finetune, gradual or scratch."""
+
+    @abstractmethod
+    def passages(self, example: ExampleT, tokenized: Tokenized) -> list[Passage]:
+        """The sequences that the encoder reads of an example."""
+
+    @abstractmethod
+    def targets(self, example: ExampleT, passages: Sequence[Passage]) -> list[Target]:
+        """What the head should say of each passage."""
+
+    @abstractmethod
+    def head(self, inputs: int, joined: int, config: RecurrentConfig) -> Head:
+        """inputs: width of the words' vectors; joined: width of what is put beside the recurrent states, or 0."""
+
+    @abstractmethod
+    def loss(self, head: Head, scores: Tensor, mask: Tensor, targets: Sequence[Target]) -> Tensor:
+        """Summed over what `weight` counts, (). scores: (B, C) or (B, W, C); mask: (B, W); targets: one per row."""
+
+    def weight(self, target: Target) -> int:
+        """How many answers a target holds: the loss of a step is the sum of the losses over the sum of these."""
+        return max(1, target.size)
+
+    @abstractmethod
+    def decode(
+        self, head: Head, examples: Sequence[ExampleT], passages: Sequence[Sequence[Passage]],
+        scores: Sequence[Sequence[Scores]],
+    ) -> list[AnswerT]:  # fmt: skip
+        """Answers from the scores of the passages of each example."""
+
+    # --- metric -------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def counts(self, example: ExampleT, answer: AnswerT) -> Sequence[float]:
+        """What the metric counts of one example, (M,)."""
+
+    def all_counts(self, examples: Sequence[ExampleT], answers: Sequence[AnswerT]) -> Counts:
+        """(N, M)."""
+        found = [self.counts(example, answer) for example, answer in zip(examples, answers, strict=True)]
+        return np.array(found, dtype=np.float64).reshape(len(found), len(self.metric.counts))
+
+    @abstractmethod
+    def scores(self, examples: Sequence[ExampleT], answers: Sequence[AnswerT]) -> dict[str, float]:
+        """All headline scores by name, the primary metric's first."""
+
+    @abstractmethod
+    def score_titles(self) -> dict[str, str]:
+        """How each of `scores` is called, in the same order."""
+
+    @abstractmethod
+    def details(self, examples: Sequence[ExampleT], answers: Sequence[AnswerT]) -> Table:
+        """Scores per label, and whatever else `evaluate` should tell, as plain values."""
+
+    @abstractmethod
+    def describe(self, details: Table) -> list[str]:
+        """The lines that `evaluate` shows of `scores` and `details`."""
+
+    @abstractmethod
+    def baseline(self, train: Sequence[ExampleT], examples: Sequence[ExampleT]) -> tuple[str, list[AnswerT]]:
+        """What no model should fall below: what it is called, and its answers."""
+
+    @abstractmethod
+    def collapsed(self, answers: Sequence[AnswerT]) -> bool:
+        """Whether every example got the same answer, as a fit that learned nothing gives."""
+
+    # --- prediction ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def read_inputs(cls, source: str, config: Section) -> Iterator[ExampleT]:
+        """Unlabelled examples of a file, or of standard input ("-"), as they come."""
+
+    @abstractmethod
+    def empty_answer(self, example: ExampleT) -> AnswerT:
+        """The answer to an example without words, such as a blank line, which no model reads."""
+
+    @classmethod
+    def is_empty(cls, example: ExampleT) -> bool:
+        return not cls.key(example).strip()
+
+    @abstractmethod
+    def as_json(self, example: ExampleT, answer: AnswerT) -> dict[str, Any]:
+        """An answer as plain values, for JSON lines and for the cells of a comparison."""
+
+    @abstractmethod
+    def writers(self) -> Mapping[str, type[Writer[ExampleT, AnswerT]]]:
+        """The formats that `predict` writes, the default one first."""
+
+    def default_format(self, terminal: bool) -> str:
+        """The format of `predict` where none is asked for. terminal: a person reads it."""
+        return next(iter(self.writers()))
+
+    def page(self, path: Path) -> Page[ExampleT, AnswerT]:
+        """A page to look at the answers."""
+        raise ConfigError(f"--html is for tagging; {self.title} gives --to {', '.join(self.writers())}.")
+
+
+class Writer(ABC, Generic[ExampleT, AnswerT]):
+    """One format of predictions: text to write before, for and after the answers, which come in chunks."""
+
+    def __init__(self, task: Task[ExampleT, AnswerT]) -> None:
+        self.task = task
+
+    def begin(self) -> str:
+        return ""
+
+    @abstractmethod
+    def lines(self, pairs: Iterable[tuple[ExampleT, AnswerT]]) -> str:
+        """Complete lines."""
+
+    def end(self) -> str:
+        return ""
+
+
+class Page(Protocol[ExampleT_contra, AnswerT_contra]):
+    """A page of answers that is written when all of them are there."""
+
+    def add(self, pairs: Iterable[tuple[ExampleT_contra, AnswerT_contra]]) -> None: ...
+    def save(self) -> None: ...
+
+
+def word_windows(tokens: NDArray[np.int64], longest: int, overlap: float = 0.25) -> list[tuple[int, int]]:
+    """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word.
+
+    tokens: of each word. Neighbouring windows share about `overlap` of their tokens, so that every word but those at
+    the ends of the document has context on both sides in one of them.
+    """
+    ends = np.cumsum(tokens)
+    windows: list[tuple[int, int]] = []
+    start = 0
+    while True:
+        before = int(ends[start - 1]) if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + longest, side="right")))
+        windows.append((start, min(end, len(tokens))))
+        if end >= len(tokens):
+            return windows
+        # Go on where the last share of this window's tokens begins, and at least one word further.
+        shared = int(np.searchsorted(ends, before + longest * (1 - overlap), side="left"))
+        start = min(max(shared, start + 1), end)
+
+
+def most_central(windows: Sequence[tuple[int, int]], words: int) -> NDArray[np.int64]:
+    """For each word, the window in which it is farthest from an edge that is not the document's: (words,)."""
+    best = np.full(words, -1, dtype=np.int64)
+    chosen = np.zeros(words, dtype=np.int64)
+    for number, (start, end) in enumerate(windows):
+        places = np.arange(start, end)
+        before = places - start if start else np.full(end - start, words)
+        after = end - 1 - places if end < words else np.full(end - start, words)
+        distance = np.minimum(before, after)
+        better = distance > best[start:end]
+        best[start:end][better] = distance[better]
+        chosen[start:end][better] = number
+    return chosen
+
+
+def text_of(text: Text) -> str:
+    return text if isinstance(text, str) else " ".join(text)

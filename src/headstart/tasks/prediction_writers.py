@@ -1,0 +1,53 @@
+"""The formats of predictions that tasks share: JSON lines, tab-separated lines, csv."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from headstart.tasks.base import Writer
+
+BREAKS = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]+")
+
+
+class JsonLines(Writer[Any, Any]):
+    """One JSON object per example."""
+
+    def lines(self, pairs: Iterable[tuple[Any, Any]]) -> str:
+        found = (json.dumps(self.task.as_json(example, answer), ensure_ascii=False) for example, answer in pairs)
+        return "".join(f"{line}\n" for line in found)
+
+
+class TabLines(Writer[Any, Any]):
+    """`label TAB probability TAB text`. Line breaks and tabs in a text become spaces: a text is one line."""
+
+    def lines(self, pairs: Iterable[tuple[Any, Any]]) -> str:
+        return "".join(
+            f"{answer.label}\t{max(answer.probabilities):.4f}\t{one_line(example.text)}\n" for example, answer in pairs
+        )
+
+
+def one_line(text: str) -> str:
+    return BREAKS.sub(" ", text)
+
+
+class CsvLines(Writer[Any, Any]):
+    """The columns of the input with the label and its probability after them."""
+
+    columns: list[str] | None = None
+
+    def lines(self, pairs: Iterable[tuple[Any, Any]]) -> str:
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        for example, answer in pairs:
+            record = {"text": example.text} if example.record is None else dict(example.record)
+            if self.columns is None:
+                self.columns = list(record)
+                writer.writerow([*self.columns, "predicted", "probability"])
+            values = [record.get(name, "") for name in self.columns]
+            writer.writerow([*values, answer.label, f"{max(answer.probabilities):.4f}"])
+        return buffer.getvalue()

@@ -1,0 +1,67 @@
+"""What `predict` tags: CoNLL columns, JSON lines with words or with a text, and plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from headstart.config import Section
+from headstart.tasks.conll import TaggedSentence, read_columns, read_jsonl
+from headstart.tasks.inputs import read_inputs
+from headstart.tasks.plain_text import sentences_and_words
+from headstart.tasks.reading import ExamplesConfig
+from headstart.text.lines import STANDARD_INPUT
+
+PLAIN = (".txt", ".md", ".txt.gz", ".md.gz", ".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+JSON = (".jsonl", ".jsonl.gz")
+
+
+class TagInputConfig(Section):
+    """How the files of a tagging task are read."""
+
+    column: int | None = None
+    """The column with the tag, counted from 0, or from -1 backwards; unset: the last one."""
+
+    text_field: str | None = None
+    """Plain text in tables or JSON lines: the column or key that holds the text."""
+
+    input_as: Literal["text", "columns", "words"] | None = None
+    """What `predict` reads: plain text, CoNLL columns, or JSON lines with words; unset: by the end of the file's name."""
+
+
+def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSentence]:
+    """Examples without gold tags. Each text (a line, or a record) is one example, with its sentences marked."""
+    name = Path(source).name.lower()
+    kind = config.input_as
+    if kind is None:
+        kind = "text" if source == STANDARD_INPUT or name.endswith(PLAIN) else "columns"
+        if name.endswith(JSON):
+            kind = "text" if config.text_field is not None or not has_words(source) else "words"
+    if kind == "text":
+        for found in read_inputs(source, ExamplesConfig(text_field=config.text_field)):
+            yield sentence_of_text(found.text, found.where)
+        return
+    sentences = read_columns(source, tag_required=False) if kind == "columns" else read_jsonl(source, tag_required=False)
+    yield from (replace(sentence, tags=None) for sentence in sentences)
+
+
+def has_words(source: str) -> bool:
+    """Whether the first line of a JSON lines file has a list of words rather than a text."""
+    first = next(iter(read_inputs(source, ExamplesConfig(), any_field=True)), None)
+    return first is not None and isinstance(first.record, dict) and any(isinstance(v, list) for v in first.record.values())
+
+
+def sentence_of_text(text: str, where: str = "") -> TaggedSentence:
+    """A plain text as words at exact character offsets, with its sentences."""
+    words: list[str] = []
+    offsets: list[tuple[int, int]] = []
+    sentences: list[tuple[int, int]] = []
+    for sentence in sentences_and_words(text):
+        first = len(words)
+        for word, start, end in sentence:
+            words.append(word)
+            offsets.append((start, end))
+        sentences.append((first, len(words)))
+    return TaggedSentence(tuple(words), None, where, text, tuple(offsets), tuple(sentences))

@@ -1,0 +1,195 @@
+"""What the scikit-learn estimators of all tasks share: parameters, fitting, saving, pickling through a run directory."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from headstart.atomic import write_text
+from headstart.config import Table, overlay
+from headstart.errors import CheckpointError, ConfigError
+from headstart.progress import result_of
+from headstart.tasks.base import Task
+from headstart.training.run import RunDirectory
+from headstart.transfer.fit import Fitted, gather_features, transfer_once
+from headstart.transfer.loading import load_task_model
+from headstart.transfer.start import open_start, settings_for
+from headstart.transfer.task_model import TaskModel
+
+ABOUT = "estimator.json"
+RENAMED = {"seed": "random_state", "batch": "batch_size", "validation": "validation_fraction"}
+"""Parameters by the names that they had; they go on working, with a warning."""
+LARGEST_SEED = 2**31 - 1
+
+
+class TransferEstimator(BaseEstimator):  # type: ignore[misc]
+    """Carries a pretrained encoder over to labelled examples."""
+
+    task_kind: ClassVar[type[Task[Any, Any]]]
+    Parameters: ClassVar[tuple[str, ...]]
+
+    pretrained: str | Path
+    how: str
+    settings: Mapping[str, Any] | None
+    random_state: int | np.random.RandomState | None
+    cache: str | Path | None
+
+    def _fit(self, task: Task[Any, Any], train: Sequence[Any], dev: Sequence[Any] | None, seed: int) -> Fitted:
+        start = open_start(self.pretrained)
+        config = settings_for(self.task_kind, start, self.how, self._table())
+        cache = None if self.cache is None else Path(self.cache)
+        features = None
+        with torch.enable_grad():  # the host may have turned gradients off
+            if config.how == "frozen":
+                # In one order whatever is held out, so that every candidate of a search finds the same features.
+                every = sorted({task.key(example): example for example in [*train, *(dev or ())]}.items())
+                features = result_of(gather_features(start, task, [example for _, example in every], config, cache))
+            fitted = result_of(
+                transfer_once(start, config, task, train, dev, seed=seed, features=features, cache=cache)
+            )
+        self.task_model_: TaskModel[Any, Any] = fitted.model
+        self.scores_ = fitted.scores
+        self.mix_ = fitted.mix
+        self.n_iter_ = fitted.steps
+        return fitted
+
+    def _table(self) -> Table:
+        """The settings of the transfer from the parameters; `settings` wins over them."""
+        raise NotImplementedError
+
+    def _seed(self) -> int:
+        """A number from random_state: itself, a draw from a RandomState, or any number where it is None."""
+        given = self._renamed("seed", self.random_state)
+        if given is None:
+            return int(np.random.default_rng().integers(LARGEST_SEED))
+        if isinstance(given, np.random.RandomState):
+            return int(given.randint(LARGEST_SEED))
+        if isinstance(given, bool) or not isinstance(given, int | np.integer):
+            raise ConfigError(f"random_state is a whole number, a numpy RandomState or None; got {given!r:.60}.")
+        return int(given)
+
+    def _renamed(self, old: str, value: Any) -> Any:
+        """The value of a parameter, also where it was given by its old name."""
+        given = getattr(self, old, None)
+        if given is None:
+            return value
+        warnings.warn(f"'{old}' is now called '{RENAMED[old]}'; the old name goes soon.", FutureWarning, stacklevel=4)
+        return given
+
+    def save(self, path: str | Path) -> None:
+        """Into a new folder, which is also a run directory for `headstart`. Validation data are not kept."""
+        check_is_fitted(self, "task_model_")
+        folder = Path(path)
+        if not RunDirectory.holds_nothing(folder):
+            raise CheckpointError(
+                f"{folder}: is not empty, and nothing is written over. Give the path of a new folder."
+            )
+        kept = {name: plain(value) for name, value in self.get_params(deep=False).items() if name in self.Parameters}
+        about = {"parameters": kept, "scores": self.scores_, "mix": self.mix_, "steps": self.n_iter_, **self._about()}
+        try:
+            text = json.dumps(about, indent=1, ensure_ascii=False)
+        except TypeError as error:
+            raise ConfigError(f"The settings of this estimator cannot be written as JSON ({error}).") from error
+        write_text(folder / ABOUT, text + "\n")
+        self.task_model_.save(folder, dict(self.scores_))
+
+    def _about(self) -> Table:
+        """What else estimator.json keeps."""
+        return {}
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What `save` left in a folder. Other runs of the same task can be loaded, too."""
+        folder = Path(path)
+        loaded = load_task_model(folder)
+        if not isinstance(loaded.task, cls.task_kind):
+            raise CheckpointError(f"{folder}: is a model for {loaded.task.title}, not for {cls.task_kind.title}.")
+        about = read_about(folder / ABOUT)
+        estimator = cls(**known_parameters(about.get("parameters", {}), cls.Parameters))
+        estimator._restore(loaded, about)
+        return estimator
+
+    def _restore(self, loaded: TaskModel[Any, Any], about: Table) -> None:
+        self.task_model_ = loaded
+        self.scores_ = about.get("scores", {})
+        self.mix_ = about.get("mix", loaded.model.mix_weights())
+        self.n_iter_ = about.get("steps", 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Tensors are not pickled: a fitted model travels as the bytes of its run directory."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        model = state.pop("task_model_", None)
+        if model is not None:
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                model.save(folder, {})
+                state["files"] = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        files = state.get("files")
+        kept = {name: value for name, value in state.items() if name != "files"}
+        for old, new in RENAMED.items():  # pickled before the names changed
+            if new not in kept and old in kept:
+                kept[new] = kept.pop(old)
+        super().__setstate__(kept)
+        for name, default in self._defaults().items():
+            self.__dict__.setdefault(name, default)
+        if files is not None:
+            with tempfile.TemporaryDirectory() as name:
+                for place, content in files.items():
+                    # A run directory is flat: a name that leads elsewhere is cut to its last part.
+                    (Path(name) / Path(place).name).write_bytes(content)
+                self.task_model_ = load_task_model(name)
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return dict(cls().get_params(deep=False))
+
+
+def network_table(parameters: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None) -> Table:
+    """Sections of settings without what was left out, under `settings`."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ConfigError(f"settings is a dictionary such as {{'network': {{'width': 50}}}}; got {settings!r:.60}.")
+    given = {
+        section: {name: value for name, value in table.items() if value is not None}
+        for section, table in parameters.items()
+    }
+    found: Table = plain(overlay(given, settings or {}))
+    return found
+
+
+def known_parameters(parameters: Table, known: Sequence[str]) -> Table:
+    """Saved parameters by their present names; a file of an earlier version has the old ones."""
+    renamed = {RENAMED.get(name, name): value for name, value in parameters.items()}
+    return {name: value for name, value in renamed.items() if name in known}
+
+
+def plain(value: Any) -> Any:
+    """Settings as Python's own values: paths, and numbers that come out of numpy's arrays, are not."""
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if isinstance(value, Path) else value
+
+
+def read_about(path: Path) -> Table:
+    if not path.is_file():
+        return {}
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: is broken ({error}). Fit and save the estimator again.") from error
+    if not isinstance(about, dict):
+        raise CheckpointError(f"{path}: is broken (not a JSON object). Fit and save the estimator again.")
+    return about
