@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import itertools
+import random
+import warnings
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from headstart.errors import DataError
+from headstart.tasks.conll import read_columns
+from headstart.tasks.spans import (
+    EntityCounts,
+    Scheme,
+    Span,
+    accuracy_counts,
+    conlleval_report,
+    convert,
+    counts_by_type,
+    entity_counts,
+    illegal_places,
+    legal_transitions,
+    scheme_of,
+    spans_of,
+    tag_names,
+    tags_of,
+)
+
+CONLL2003 = Path("/work/shared/data/conll2003")
+ENTITY_SCHEMES: list[Scheme] = [scheme for scheme in get_args(Scheme) if scheme != "plain"]
+
+
+def random_spans(rng: random.Random, length: int) -> list[Span]:
+    spans, place = [], 0
+    while place < length:
+        size = min(rng.randint(1, 4), length - place)
+        if rng.random() < 0.6:
+            spans.append(Span(place, place + size, rng.choice(["PER", "LOC", "a-b"])))
+        place += size
+    return spans
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("", []),
+        ("O O", []),
+        ("B-PER", [(0, 1, "PER")]),
+        ("I-PER I-PER O I-PER", [(0, 2, "PER"), (3, 4, "PER")]),
+        ("I-PER B-PER I-PER", [(0, 1, "PER"), (1, 3, "PER")]),
+        ("I-PER I-LOC", [(0, 1, "PER"), (1, 2, "LOC")]),
+        ("B-PER I-LOC I-LOC", [(0, 1, "PER"), (1, 3, "LOC")]),
+        ("S-PER S-PER B-LOC E-LOC", [(0, 1, "PER"), (1, 2, "PER"), (2, 4, "LOC")]),
+        ("U-PER B-LOC I-LOC L-LOC", [(0, 1, "PER"), (1, 4, "LOC")]),
+        ("E-PER I-PER E-PER B-PER", [(0, 1, "PER"), (1, 3, "PER"), (3, 4, "PER")]),
+        ("B-PER S-PER", [(0, 1, "PER"), (1, 2, "PER")]),
+        ("B I O B", [(0, 2, ""), (3, 4, "")]),
+        ("B-a-b I-a-b I-a", [(0, 2, "a-b"), (2, 3, "a")]),
+        ("I-PER . I-PER", [(0, 1, "PER"), (2, 3, "PER")]),
+    ],
+)
+def test_spans_by_hand(tags: str, spans: list[tuple[int, int, str]]) -> None:
+    assert spans_of(tags.split()) == spans
+
+
+def test_spans_of_any_sequence_are_those_of_seqeval() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        metrics = pytest.importorskip("seqeval.metrics.sequence_labeling", reason="needs seqeval")
+    rng = random.Random(0)
+    tags = ["O", *(f"{prefix}-{type}" for prefix in "BIES" for type in ("PER", "LOC"))]
+    sequences = [rng.choices(tags, k=rng.randint(1, 9)) for _ in range(5000)]
+    sequences += [list(some) for some in itertools.product(["O", "B-X", "I-X", "B-Y", "I-Y"], repeat=4)]
+    for sequence in sequences:
+        theirs = [(start, end + 1, type) for type, start, end in metrics.get_entities(sequence)]
+        assert spans_of(sequence) == theirs, sequence
+
+
+@pytest.mark.parametrize("scheme", ENTITY_SCHEMES)
+def test_every_scheme_writes_entities_legally_and_exactly(scheme: Scheme) -> None:
+    rng = random.Random(1)
+    for _ in range(500):
+        length = rng.randint(0, 12)
+        spans = random_spans(rng, length)
+        tags = tags_of(spans, length, scheme)
+        assert spans_of(tags) == spans
+        assert illegal_places(tags, scheme) == []
+        for other in ENTITY_SCHEMES:
+            assert convert(convert(tags, other), scheme) == tags
+
+
+@pytest.mark.parametrize("scheme", ENTITY_SCHEMES)
+def test_sequences_are_legal_just_when_they_survive_being_written_again(scheme: Scheme) -> None:
+    names = tag_names([["O", "B-X", "B-Y"]], scheme)
+    start, transition, end = legal_transitions(names, scheme)
+    for length in (1, 2, 3):
+        for ids in itertools.product(range(len(names)), repeat=length):
+            allowed = start[ids[0]] and end[ids[-1]]
+            allowed = allowed and all(transition[a, b] for a, b in itertools.pairwise(ids))
+            tags = [names[i] for i in ids]
+            assert allowed == (convert(tags, scheme) == tags), tags
+            assert allowed == (not illegal_places(tags, scheme))
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [
+        ("O I-PER I-PER B-PER", "iob1"),
+        ("I-NP I-VP", "iob1"),
+        ("O B-PER I-PER", "bio"),
+        ("B-PER O", "bio"),
+        ("O O", "bio"),
+        ("O B-PER I-PER O I-LOC O B-LOC O B-LOC", "bio"),
+        ("B-PER E-PER O", "bioes"),
+        ("S-PER O", "bioes"),
+        ("B-PER L-PER O", "bilou"),
+        ("U-PER O", "bilou"),
+        ("O B I", "bio"),
+        ("DT NN VBZ", "plain"),
+        ("O NN B-PER", "plain"),
+        ("-LRB- IN", "plain"),
+        ("", "plain"),
+    ],
+)
+def test_the_scheme_is_recognised(tags: str, scheme: Scheme) -> None:
+    assert scheme_of([tags.split()]) == scheme
+
+
+def test_two_schemes_at_once_are_an_error() -> None:
+    with pytest.raises(DataError, match="mix BIOES"):
+        scheme_of([["S-PER"], ["U-PER"]])
+
+
+def test_every_random_corpus_is_recognised() -> None:
+    rng = random.Random(2)
+    for scheme in ENTITY_SCHEMES:
+        corpus = [tags_of(random_spans(rng, 20), 20, scheme) for _ in range(20)]
+        assert scheme_of(corpus) == scheme
+
+
+def test_tag_names_are_complete() -> None:
+    assert tag_names([["S-PER", "O"]], "bioes") == ["O", "B-PER", "E-PER", "I-PER", "S-PER"]
+    assert tag_names([["I-PER"], ["I-LOC"]], "iob1") == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+    assert tag_names([["NN", "DT"]], "plain") == ["DT", "NN"]
+
+
+def test_plain_tags_follow_each_other_freely() -> None:
+    start, transition, end = legal_transitions(["DT", "NN"], "plain")
+    assert start.all()
+    assert transition.all()
+    assert end.all()
+    assert convert(["I-X", "NN"], "plain") == ["I-X", "NN"]
+
+
+def test_counts_by_hand() -> None:
+    gold = "B-PER I-PER O B-LOC".split()
+    predicted = "B-PER O O B-LOC".split()
+    assert entity_counts(gold, predicted) == (1, 2, 2)
+    assert accuracy_counts(gold, predicted) == (3, 4)
+    by_type = counts_by_type([gold, ["B-PER"]], [predicted, ["B-ORG"]])
+    assert by_type == {"LOC": (1, 1, 1), "ORG": (0, 1, 0), "PER": (0, 1, 2)}
+    assert EntityCounts(1, 2, 4).precision == 0.5
+    assert EntityCounts(1, 2, 4).recall == 0.25
+    assert EntityCounts(1, 2, 4).f1 == pytest.approx(1 / 3)
+    assert EntityCounts(0, 0, 0).f1 == 0
+    with pytest.raises(ValueError, match="4 gold tags and 1 predicted"):
+        entity_counts(gold, ["O"])
+
+
+def test_the_report_reads_as_conllevals() -> None:
+    report = conlleval_report([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]])
+    assert report == (
+        "processed 4 tokens with 2 phrases; found: 2 phrases; correct: 1.\n"
+        "accuracy:  75.00%; precision:  50.00%; recall:  50.00%; FB1:  50.00\n"
+        "              LOC: precision: 100.00%; recall: 100.00%; FB1: 100.00  1\n"
+        "              PER: precision:   0.00%; recall:   0.00%; FB1:   0.00  1\n"
+    )
+    assert conlleval_report([["O"]], [["O"]]).startswith("processed 1 tokens with 0 phrases")
+
+
+def test_counts_are_those_of_seqeval_on_random_corpora() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        metrics = pytest.importorskip("seqeval.metrics", reason="needs seqeval")
+    rng = random.Random(3)
+    tags = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    gold = [rng.choices(tags, k=8) for _ in range(200)]
+    predicted = [[tag if rng.random() < 0.8 else rng.choice(tags) for tag in row] for row in gold]
+    total = EntityCounts(
+        *map(sum, zip(*(entity_counts(a, b) for a, b in zip(gold, predicted, strict=True)), strict=True))
+    )
+    assert total.precision == pytest.approx(metrics.precision_score(gold, predicted))
+    assert total.recall == pytest.approx(metrics.recall_score(gold, predicted))
+    assert total.f1 == pytest.approx(metrics.f1_score(gold, predicted))
+    theirs = metrics.classification_report(gold, predicted, output_dict=True)
+    for type, counts in counts_by_type(gold, predicted).items():
+        assert counts.f1 == pytest.approx(theirs[type]["f1-score"])
+
+
+@pytest.mark.skipif(not CONLL2003.exists(), reason="the CoNLL-2003 files are not on this machine")
+def test_conll2003_goes_through_every_scheme_and_back() -> None:
+    gold = [sentence.tags or () for sentence in read_columns(CONLL2003 / "eng.testa")]
+    assert scheme_of(gold) == "iob1"
+    for scheme in ENTITY_SCHEMES:
+        assert all(convert(convert(tags, scheme), "iob1") == list(tags) for tags in gold)
+    counts = counts_by_type(gold, gold)
+    assert {type: some.gold for type, some in counts.items()} == {"LOC": 1837, "MISC": 922, "ORG": 1341, "PER": 1842}
