@@ -154,8 +154,8 @@ def test_plain_tags_follow_each_other_freely() -> None:
 
 
 def test_counts_by_hand() -> None:
-    gold = "B-PER I-PER O B-LOC".split()
-    predicted = "B-PER O O B-LOC".split()
+    gold = ["B-PER", "I-PER", "O", "B-LOC"]
+    predicted = ["B-PER", "O", "O", "B-LOC"]
     assert entity_counts(gold, predicted) == (1, 2, 2)
     assert accuracy_counts(gold, predicted) == (3, 4)
     by_type = counts_by_type([gold, ["B-PER"]], [predicted, ["B-ORG"]])

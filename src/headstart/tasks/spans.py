@@ -20,7 +20,12 @@ Scheme = Literal["iob1", "bio", "bioes", "bilou", "plain"]
 OUTSIDE = "O"
 # The prefixes of an entity's first, inner and last word, and of an entity of one word. In IOB1 a first word has B only
 # where the entity before it ends there and has the same type.
-PREFIXES: dict[Scheme, str] = {"iob1": "IIII", "bio": "BIIB", "bioes": "BIES", "bilou": "BILU"}
+PREFIXES: dict[Scheme, tuple[str, str, str, str]] = {
+    "iob1": ("I", "I", "I", "I"),
+    "bio": ("B", "I", "I", "B"),
+    "bioes": ("B", "I", "E", "S"),
+    "bilou": ("B", "I", "L", "U"),
+}
 ALIASES = {"L": "E", "U": "S"}
 
 
