@@ -22,12 +22,12 @@ from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError, HeadstartError
 from headstart.metrics import accuracy, macro_f1
-from headstart.pretraining.generations import freshly_initialised
 from headstart.progress import Notice, Progress
 from headstart.tasks.examples import Examples
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
 from headstart.text.words import split_words
+from headstart.training.seeding import freshly_initialised
 from headstart.transfer.features import FeatureTable, gather
 from headstart.transfer.fitting import FitStep, Labelled, fit, probabilities_of
 from headstart.transfer.forgetting import Forgetting, forgetting

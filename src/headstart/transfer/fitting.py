@@ -22,10 +22,10 @@ from headstart.config import Section
 from headstart.errors import DataError
 from headstart.metrics import accuracy
 from headstart.pretraining.learner import copy_state
-from headstart.pretraining.neural import seeded
-from headstart.training.data_parallel import SharedGradient, parts_of
+from headstart.training.data_parallel import DataParallelGradient, parts_of
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.schedule import rate_at
+from headstart.training.seeding import seeded
 
 POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""
@@ -120,7 +120,7 @@ def fit(
         OptimizerConfig(learning_rate=1.0, weight_decay=config.weight_decay, clip=config.clip),
         rates(task, config).__getitem__,
     )
-    shared = SharedGradient(list(optimizer.parameters.values()))
+    shared = DataParallelGradient(list(optimizer.parameters.values()))
     watch = Watch(model, optimizer.parameters, dev, config)
     every = max(1, steps // config.evaluations)
     stages = len(task.groups()) - 1
@@ -152,7 +152,7 @@ def fit(
 def step(
     model: nn.Module,
     optimizer: AdamW,
-    shared: SharedGradient,
+    shared: DataParallelGradient,
     train: Labelled,
     parts: list[list[int]],
     number: int,

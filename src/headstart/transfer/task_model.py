@@ -21,10 +21,10 @@ from headstart.heads.classify import NetworkConfig
 from headstart.mix import MixConfig
 from headstart.model import Model
 from headstart.pretrained import Pretrained, build_encoder, load_strictly, room_of
-from headstart.pretraining.generations import freshly_initialised
 from headstart.progress import result_of
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
+from headstart.training.seeding import freshly_initialised
 from headstart.training.tensors import read_tensors
 from headstart.transfer.features import Precision
 from headstart.transfer.fitting import FittingConfig, Labelled, probabilities_of
