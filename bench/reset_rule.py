@@ -15,12 +15,13 @@ from typing import Any
 import torch
 
 from headstart import metrics, pretrain
-from headstart.batches.language_model import LanguageModelBatches
 from headstart.config import cache_home, resolve
 from headstart.encoders.elmo import Elmo
-from headstart.heads.language_model import ElmoLanguageModel
 from headstart.heads.softmax import softmax_loss
-from headstart.pretraining.generations import GENERATIONS, ElmoRun
+from headstart.pretraining.elmo.batches import LanguageModelBatches
+from headstart.pretraining.elmo.objective import ElmoLanguageModel
+from headstart.pretraining.elmo.pretraining import ElmoRun
+from headstart.pretraining.objectives import OBJECTIVES
 from headstart.text.documents import discover
 from headstart.text.tokenise import prepare
 from headstart.text.tokenizer import load_tokenizer
@@ -49,7 +50,7 @@ def word_perplexity(path: Path) -> float:
     config = resolve(ElmoRun, table)
     tokenizer: Any = load_tokenizer(path)
     sources, valid = discover(data["sources"]), discover(data["valid"])
-    longest = GENERATIONS["elmo"].longest_sentence(config)
+    longest = OBJECTIVES["elmo"].longest_sentence(config)
     shards = last_value(
         prepare(sources, valid, tokenizer, config.text, cache=cache_home(), max_sentence=longest, workers=2)
     ).valid

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headstart.config import Section, overlay, read_toml, resolve
-from headstart.pretraining.generations import GENERATIONS
+from headstart.pretraining.objectives import OBJECTIVES
 from headstart.transfer.task_model import TransferConfig
 
 ROOT = Path(__file__).parents[1]
@@ -18,9 +18,9 @@ RECIPES = sorted((ROOT / "recipes").glob("*.toml"))
 def test_recipes_resolve(path: Path) -> None:
     kind = {"bert": "bert", "elmo": "elmo", "word2vec": "skipgram"}[path.stem.split("-")[0]]
     given = read_toml(path)
-    defaults = GENERATIONS[kind].defaults(None, given)
+    defaults = OBJECTIVES[kind].defaults(None, given)
     defaults["training"].pop("epochs", None)
-    resolve(GENERATIONS[kind].config, overlay(defaults, given))
+    resolve(OBJECTIVES[kind].config, overlay(defaults, given))
 
 
 def keys_of(model: type[Section]) -> set[str]:
@@ -32,12 +32,10 @@ def keys_of(model: type[Section]) -> set[str]:
     return keys
 
 
-@pytest.mark.parametrize("kind", GENERATIONS)
+@pytest.mark.parametrize("kind", OBJECTIVES)
 def test_every_setting_is_documented(kind: str) -> None:
     document = (ROOT / "docs" / "pretraining.md").read_text(encoding="utf-8")
-    missing = {
-        key for key in keys_of(GENERATIONS[kind].config) - {"kind", "size", "seed"} if f"`{key}`" not in document
-    }
+    missing = {key for key in keys_of(OBJECTIVES[kind].config) - {"kind", "size", "seed"} if f"`{key}`" not in document}
     assert not missing
 
 

@@ -12,15 +12,17 @@ import numpy as np
 import torch
 
 from bench.measure import OneBatch
-from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.batches.rows import TextRow
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.encoders.memory import keep_freed_memory
-from headstart.heads.language_model import ElmoLanguageModel, MaskedLanguageModel
 from headstart.pretrained import Pretrained
+from headstart.pretraining.bert.batches import MaskedBatch
+from headstart.pretraining.bert.objective import MaskedLanguageModel
+from headstart.pretraining.elmo.batches import LanguageModelBatch
+from headstart.pretraining.elmo.objective import ElmoLanguageModel
 from headstart.pretraining.neural import NeuralLearner
-from headstart.pretraining.word2vec import Word2VecConfig, Word2VecLearner
+from headstart.pretraining.static.word2vec import Word2VecConfig, Word2VecLearner
 from headstart.progress import result_of
 from headstart.text.characters import character_table
 from headstart.text.documents import TextConfig

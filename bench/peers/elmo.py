@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.pretrained import Pretrained
-from headstart.pretraining.generations import freshly_initialised
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.training.seeding import freshly_initialised
 from headstart.weights.elmo_hdf5 import write_elmo
 
 SMALL = ElmoConfig(**{**ELMO_SIZES["small"], "dropout": 0.0})

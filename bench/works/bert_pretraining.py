@@ -14,13 +14,13 @@ import torch
 from bench.measure import Measurement, OneBatch, Setting, Side, check_close, in_turns
 from bench.operations import TRAINING, bert, softmax
 from bench.remote import Remote
-from headstart.batches.batch import MaskedBatch
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.memory import keep_freed_memory
-from headstart.heads.language_model import MaskedLanguageModel
-from headstart.pretraining.generations import freshly_initialised
+from headstart.pretraining.bert.batches import MaskedBatch
+from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.neural import NeuralLearner
 from headstart.training.optim import OptimizerConfig
+from headstart.training.seeding import freshly_initialised
 from headstart.weights.bert_names import tensors_of, with_prefix
 
 B, T, V = 32, 128, 30_522

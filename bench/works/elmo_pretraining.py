@@ -20,9 +20,9 @@ from bench.peers.elmo import SMALL, AllenNlpLanguageModel, random_elmo
 from bench.remote import Remote
 from bench.samples import lines
 from bench.works import FEW_REVIEWS
-from headstart.batches.batch import LanguageModelBatch
 from headstart.encoders.memory import keep_freed_memory
-from headstart.heads.language_model import ElmoLanguageModel
+from headstart.pretraining.elmo.batches import LanguageModelBatch
+from headstart.pretraining.elmo.objective import ElmoLanguageModel
 from headstart.pretraining.neural import NeuralLearner
 from headstart.text.characters import characters_of
 from headstart.text.sentences import sentence_spans

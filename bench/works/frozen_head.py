@@ -22,9 +22,9 @@ from bench.operations import TRAINING, lstm
 from bench.peers.bert import MODEL
 from bench.samples import sst_train
 from headstart.encoders.memory import keep_freed_memory
-from headstart.pretraining.generations import freshly_initialised
 from headstart.progress import result_of
 from headstart.tasks.examples import Examples, draw
+from headstart.training.seeding import freshly_initialised
 from headstart.transfer.features import FeatureTable
 from headstart.transfer.fit import gather_features, labelled, untrained
 from headstart.transfer.fitting import Labelled, fit

@@ -16,7 +16,7 @@ from gensim.models import Word2Vec
 from bench.measure import Measurement, Setting, Side, in_turns
 from bench.samples import lines
 from bench.works import REVIEWS
-from headstart.pretraining.word2vec import Word2VecConfig, Word2VecLearner
+from headstart.pretraining.static.word2vec import Word2VecConfig, Word2VecLearner
 from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards, ShardWriter
 from headstart.text.tokenizer import WordTokenizer

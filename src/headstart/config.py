@@ -22,7 +22,9 @@ EntryT = TypeVar("EntryT")
 class Section(BaseModel):
     """One table of the configuration, declared beside the code it configures. The text under a field is its help."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 def cache_home() -> Path:

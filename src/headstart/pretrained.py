@@ -22,7 +22,7 @@ from headstart.encoders.quantised import quantised
 from headstart.encoders.representations import Representations, Tokens
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.heads.language_model import HiddenPieceHead, NextWordHead
+from headstart.heads.language_model import MaskedLMHead, NextWordHead
 from headstart.text.building import OUT_ADVICE, building
 from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
@@ -285,7 +285,7 @@ def bert_head(name: str, encoder: Bert, weights: Mapping[str, Tensor]) -> nn.Mod
     """An untrained head of the shape that its weights have."""
     config = encoder.config
     if name == "masked":
-        return HiddenPieceHead(config.width, len(weights["bias"]), config.norm_eps, untied="decoder" in weights)
+        return MaskedLMHead(config.width, len(weights["bias"]), config.norm_eps, untied="decoder" in weights)
     return nn.Linear(config.width, len(weights["bias"]))
 
 

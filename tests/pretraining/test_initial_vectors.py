@@ -12,7 +12,8 @@ import torch.nn.functional as F
 import headstart
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError
-from headstart.pretraining.initial_vectors import DEVIATION, rotation, start_from_vectors, teach_spelling, vectors_of
+from headstart.pretraining.elmo.spelling import teach_spelling
+from headstart.pretraining.initial_vectors import DEVIATION, rotation, start_from_vectors, vectors_of
 from headstart.progress import Progress, result_of
 from headstart.text.characters import character_table
 from headstart.text.tokenizer import load_tokenizer

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError, DataError
-from headstart.heads.language_model import ElmoLanguageModel, LanguageModelConfig, MaskedLanguageModel
+from headstart.pretraining.bert.batches import MaskedBatch
+from headstart.pretraining.bert.objective import MaskedLanguageModel
+from headstart.pretraining.elmo.batches import LanguageModelBatch
+from headstart.pretraining.elmo.objective import ElmoLanguageModel, LanguageModelConfig
 from headstart.pretraining.neural import NeuralLearner, has_fast_bfloat16
 from headstart.training.optim import OptimizerConfig
 

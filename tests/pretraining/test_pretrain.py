@@ -19,8 +19,8 @@ import torch
 import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretraining.events import Finished, Planned
-from headstart.pretraining.generations import GENERATIONS
 from headstart.pretraining.loop import Step
+from headstart.pretraining.objectives import OBJECTIVES
 from headstart.progress import Notice
 from headstart.training.tensors import read_tensors
 
@@ -51,7 +51,7 @@ def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> boo
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-@pytest.mark.parametrize("kind", GENERATIONS)
+@pytest.mark.parametrize("kind", OBJECTIVES)
 def test_a_run_leaves_a_directory_that_explains_itself(kind: str, corpus: Path, tmp_path: Path) -> None:
     events = pretrain(kind, corpus, tmp_path / "run")
     planned = next(event for event in events if isinstance(event, Planned))
@@ -70,7 +70,7 @@ def test_a_run_leaves_a_directory_that_explains_itself(kind: str, corpus: Path, 
     assert "6 steps" in (tmp_path / "run" / "CARD.md").read_text()
 
 
-@pytest.mark.parametrize("kind", GENERATIONS)
+@pytest.mark.parametrize("kind", OBJECTIVES)
 def test_the_encoder_of_a_run_gives_vectors_that_depend_on_the_sentence_alone(
     kind: str, corpus: Path, tmp_path: Path
 ) -> None:
@@ -83,7 +83,7 @@ def test_the_encoder_of_a_run_gives_vectors_that_depend_on_the_sentence_alone(
     torch.testing.assert_close(torch.from_numpy(alone), torch.from_numpy(company), atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", GENERATIONS)
+@pytest.mark.parametrize("kind", OBJECTIVES)
 def test_stopped_and_resumed_ends_with_the_same_weights_to_the_bit(kind: str, corpus: Path, tmp_path: Path) -> None:
     pretrain(kind, corpus, tmp_path / "whole")
     for place in (2, 4):

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from headstart.encoders.dropout import Dropout
-from headstart.training.data_parallel import SharedGradient, parts_of
+from headstart.training.data_parallel import DataParallelGradient, parts_of
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 
@@ -29,7 +29,7 @@ def test_parts_give_the_gradient_of_the_whole() -> None:
     model = network().eval()
     whole = loss_of(model, IDS)
     expected = torch.autograd.grad(whole, list(model.parameters()))
-    shared = SharedGradient(list(model.parameters()))
+    shared = DataParallelGradient(list(model.parameters()))
     for _ in range(2):  # the arrays of the first step serve the second
         found = shared.of([partial(loss_of, model, IDS[:3]), partial(loss_of, model, IDS[3:])])
         assert found == pytest.approx(float(whole.detach()), abs=1e-6)
@@ -40,7 +40,7 @@ def test_parts_give_the_gradient_of_the_whole() -> None:
 
 def test_a_gradient_that_is_there_is_added_to() -> None:
     model = network().eval()
-    shared = SharedGradient(list(model.parameters()))
+    shared = DataParallelGradient(list(model.parameters()))
     losses = [partial(loss_of, model, IDS[:4]), partial(loss_of, model, IDS[4:])]
     shared.of(losses)
     once = [parameter.grad.clone() for parameter in model.parameters()]
@@ -53,7 +53,7 @@ def test_what_is_dropped_follows_from_the_seed_whatever_part_is_first() -> None:
     def gradient() -> list[torch.Tensor]:
         model = network().train()
         torch.manual_seed(3)
-        SharedGradient(list(model.parameters())).of([partial(loss_of, model, IDS[i::4]) for i in range(4)])
+        DataParallelGradient(list(model.parameters())).of([partial(loss_of, model, IDS[i::4]) for i in range(4)])
         return [parameter.grad for parameter in model.parameters()]
 
     first = gradient()
@@ -63,7 +63,7 @@ def test_what_is_dropped_follows_from_the_seed_whatever_part_is_first() -> None:
 def test_frozen_parameters_are_left_alone() -> None:
     model = network().eval()
     model[0].requires_grad_(False)
-    SharedGradient(list(model.parameters())).of([partial(loss_of, model, IDS)])
+    DataParallelGradient(list(model.parameters())).of([partial(loss_of, model, IDS)])
     assert model[0].weight.grad is None
     assert model[3].weight.grad is not None
 

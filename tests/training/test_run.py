@@ -73,7 +73,7 @@ def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage:
 def test_only_broken_checkpoints_is_an_error(run: RunDirectory) -> None:
     run.save(CheckpointNote(steps=1), STATE)
     run._files(1)[0].write_bytes(b"")
-    with pytest.raises(CheckpointError, match="none of the 1 checkpoints is whole"):
+    with pytest.raises(CheckpointError, match="its only checkpoint is broken"):
         run.restore()
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 import headstart
 from headstart.errors import CheckpointError, DataError
-from headstart.pretraining.generations import GENERATIONS
+from headstart.pretraining.objectives import OBJECTIVES
 from headstart.transfer.forgetting import Forgetting, forgetting
 
 ResultT = TypeVar("ResultT")
@@ -60,7 +60,7 @@ def disturb(encoder: nn.Module) -> None:
             parameter += parameter.std(correction=0) * torch.randn(parameter.shape, generator=generator)
 
 
-@pytest.fixture(scope="module", params=GENERATIONS)
+@pytest.fixture(scope="module", params=OBJECTIVES)
 def run(request: pytest.FixtureRequest, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of each generation that holds out every tenth document of its own text."""
     out = tmp_path_factory.mktemp("forgetting") / str(request.param)

@@ -17,7 +17,7 @@ from headstart.config import cache_home
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.heads.language_model import HiddenPieceHead
+from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import head_logits
 from headstart.pretrained import Pretrained, weights_of
 from headstart.text.wordpiece import SPECIALS, build_wordpiece
@@ -370,7 +370,7 @@ def random_bert(*heads: str, lowercase: bool = True, untied: bool = False, label
     config = BertConfig(**SMALL, positions=17, norm_eps=1e-9)
     width = config.width
     made: dict[str, nn.Module] = {
-        "masked": HiddenPieceHead(width, V, config.norm_eps, untied=untied),
+        "masked": MaskedLMHead(width, V, config.norm_eps, untied=untied),
         "next": nn.Linear(width, 2),
         "classify": nn.Linear(width, 3),
         "tag": nn.Linear(width, 3),

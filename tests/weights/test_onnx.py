@@ -20,7 +20,7 @@ from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.classify import CELLS, POOLS, NetworkConfig
-from headstart.heads.language_model import HiddenPieceHead
+from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import head_logits
 from headstart.mix import MIXES, MixConfig
 from headstart.model import PLACES, Model
@@ -162,7 +162,7 @@ def test_padding_changes_nothing(kind: str, tmp_path: Path) -> None:
 def test_a_berts_heads_come_along(untied: bool, tmp_path: Path) -> None:
     encoder = bert()
     heads = {
-        "masked": HiddenPieceHead(8, V, 1e-12, untied=untied),
+        "masked": MaskedLMHead(8, V, 1e-12, untied=untied),
         "next": nn.Linear(8, 2),
         "classify": nn.Linear(8, 3),
         "tag": nn.Linear(8, 5),

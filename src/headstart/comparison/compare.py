@@ -19,7 +19,7 @@ from headstart.comparison.rows import Row, Source, check_names, choose_rows, kin
 from headstart.comparison.summary import results_of, table_so_far
 from headstart.config import Table, cache_home, nearest, overlay, settings_of, settings_table
 from headstart.errors import ConfigError
-from headstart.pretraining.generations import STATIC
+from headstart.pretraining.objectives import STATIC
 from headstart.pretraining.pretrain import Event, Sources, as_list
 from headstart.progress import Notice, result_of
 from headstart.report.html import csv_text, write_report

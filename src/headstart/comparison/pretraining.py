@@ -16,7 +16,8 @@ from headstart.comparison.rows import KINDS, Source
 from headstart.config import Table, nearest, overlay
 from headstart.errors import BudgetError, CheckpointError, ConfigError
 from headstart.pretraining.events import Finished
-from headstart.pretraining.pretrain import LENGTHS, Event, pretrain
+from headstart.pretraining.loop import LENGTHS
+from headstart.pretraining.pretrain import Event, pretrain
 from headstart.progress import Notice
 from headstart.training.run import RunDirectory
 

@@ -66,6 +66,22 @@ def drawing_from(seed: int) -> Iterator[None]:
         _here.generator = before
 
 
+_torch_generator = threading.RLock()
+
+
+@contextmanager
+def seeding_torch(seed: int) -> Iterator[None]:
+    """torch's global generator seeded for this block and put back after it, for one thread at a time.
+
+    For what takes no generator of its own: the initialisers of parameters, and nn.LSTM's dropout between its layers.
+    """
+    with _torch_generator, torch.random.fork_rng([]):
+        # torch.manual_seed would seed every GPU too, and record the call for those that are not initialised yet, which
+        # takes longer than a small training step.
+        torch.default_generator.manual_seed(seed)
+        yield
+
+
 def draw_keep_mask(shape: torch.Size, threshold: int) -> Tensor:
     """Bool, False with probability threshold / 65536."""
     seed = drawn_seed()

@@ -10,14 +10,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headstart.heads.language_model import HiddenPieceHead
+from headstart.heads.language_model import MaskedLMHead
 
 ON_SEQUENCE, ON_PIECES = ("next", "classify"), ("tag", "span")
 
 
 def head_logits(name: str, head: nn.Module, encoder: Any, top: Tensor) -> Tensor:
     """Logits of one head from the top layer. top: (B, T, D) -> (B, C) for a sequence head, (B, T, C) for the others."""
-    if isinstance(head, HiddenPieceHead):
+    if isinstance(head, MaskedLMHead):
         return head.logits(top, encoder.words.weight)
     logits: Tensor = head(encoder.pooled(top) if name in ON_SEQUENCE else top)
     return logits

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Literal
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from headstart.config import Section
-from headstart.encoders.dropout import Dropout
+from headstart.encoders.dropout import Dropout, drawn_seed, seeding_torch
 from headstart.errors import DataError
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
@@ -76,7 +77,11 @@ class Head(nn.Module, ABC):
         # Packing needs at least one word per row; the states of a row without words are masked afterwards.
         lengths = mask.sum(dim=1).clamp(min=1).cpu()
         packed = pack_padded_sequence(self.dropout(x), lengths, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.recurrent(packed)[0], batch_first=True, total_length=x.shape[1])
+        # torch drops between recurrent layers by its global generator, which other threads may be drawing from.
+        drops = self.training and self.recurrent.dropout > 0
+        with seeding_torch(drawn_seed()) if drops else nullcontext():
+            read = self.recurrent(packed)[0]
+        states, _ = pad_packed_sequence(read, batch_first=True, total_length=x.shape[1])
         return states
 
     @property

@@ -1,4 +1,4 @@
-"""CARD.md: what a run is, trained on what, how long, with which result."""
+"""CARD.md, the model card: what a run is, trained on what, how long, with which result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from headstart.config import Table
 from headstart.pretraining.events import Finished
 from headstart.report.wording import duration, score
 
+LITTLE = 0.01
+"""Passes over the text below which the card warns that next to nothing was learned."""
 WHAT = {
     "static": "Word vectors: one vector per word, whatever its context.",
     "elmo": "An ELMo: a forward and a backward LSTM language model over characters.",
@@ -22,9 +24,15 @@ MEANING = {
 }
 
 
-def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) -> str:
+def run_card(config: Table, data: Table, finished: Finished, *, epochs: float, complete: bool) -> str:
+    """epochs: passes over the text that the steps so far make up."""
     kind, size = config["kind"], config.get("size")
     state = "Finished." if complete else "Not finished: go on with `--resume`."
+    if epochs < LITTLE:
+        state += (
+            f" **Warning: this is {100 * epochs:.2g} % of one pass over the text; the encoder has hardly learned "
+            "anything.**"
+        )
     lines = [
         f"# {finished.out.name}: {kind}{f' ({size})' if size else ''}",
         "",

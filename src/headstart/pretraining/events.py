@@ -1,4 +1,4 @@
-"""What a watcher of a run is told besides its steps."""
+"""What a pretraining run reports besides its steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the run will do, before it does it."""
+    """What the run is about to do."""
 
     kind: str
     size: str | None
@@ -32,7 +32,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What came out, or how far it came when it was stopped."""
+    """The result, or how far the run had come when it was stopped."""
 
     out: Path
     steps: int

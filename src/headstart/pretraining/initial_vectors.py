@@ -1,31 +1,26 @@
-"""Language models that start from word vectors: what those learned in minutes need not be learned again."""
+"""Word vectors to start a language model from: minutes of word2vec save hours of language modelling on a CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from headstart.batches.order import seed_of
-from headstart.encoders.character_network import CharacterNetwork
 from headstart.errors import CheckpointError
-from headstart.progress import Progress
-from headstart.text.characters import character_table
 from headstart.text.tokenizer import WordTokenizer, load_tokenizer
-from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.text.vocabulary import SPECIALS
 from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
 DEVIATION = 0.1
-"""Five times the random start's: large beside the other embeddings and beside what the first steps change."""
-STEPS, WORDS_AT_ONCE, RATE = 1_200, 256, 1e-2
+"""Five times that of random embeddings: large beside the rows that stay random and beside the first updates."""
 
 
 def start_from_vectors(embeddings: Tensor, units: Sequence[str], run: Path, seed: int) -> int:
-    """Overwrite the rows of units that are words of `run` with their vectors; how many there were.
+    """Overwrite the rows of units that are words of `run` with their vectors; return how many there were.
 
     embeddings: (V, D), a row for each unit; other rows stay as they are.
     """
@@ -35,36 +30,11 @@ def start_from_vectors(embeddings: Tensor, units: Sequence[str], run: Path, seed
     return len(rows)
 
 
-def teach_spelling(
-    network: CharacterNetwork, vocabulary: Vocabulary, run: Path, seed: int, steps: int = STEPS
-) -> Generator[Progress, None, float]:
-    """Train a character network to give the words of `run` their vectors, as far as spelling tells; the last loss.
-
-    (Pinter et al. 2017.) The loss is the mean squared error; giving every word the same vector would make it 1. Words
-    are drawn by the root of their count: by the count itself, little but the few most frequent would be learned.
-    """
-    rows, vectors = vectors_of(vocabulary.words, run, network.projection.out_features, seed)
-    characters = torch.from_numpy(character_table([vocabulary.words[row] for row in rows.tolist()]))
-    weights = torch.from_numpy(vocabulary.counts)[rows].double().clamp(min=1).sqrt()
-    optimizer = torch.optim.Adam(network.parameters(), lr=RATE, fused=True)
-    generator = torch.Generator().manual_seed(seed_of(seed, "spelling"))
-    loss = torch.ones(())
-    for step in range(steps):
-        chosen = torch.multinomial(weights, WORDS_AT_ONCE, replacement=True, generator=generator)
-        loss = F.mse_loss(network.words(characters[chosen]), vectors[chosen])
-        torch.autograd.backward(loss)
-        optimizer.param_groups[0]["lr"] = RATE * (1 - step / steps)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        yield Progress("learning spelling", step + 1, steps, "steps")
-    return float(loss.detach())
-
-
 def vectors_of(units: Sequence[str], run: Path, width: int, seed: int) -> tuple[Tensor, Tensor]:
     """The units that are words of `run`, by number, and their vectors (n, width), with mean 0 and deviation 1.
 
-    A unit with capitals may take the vector of the word without. Vectors of another width are turned: into more columns
-    by a random rotation, which keeps angles and distances, into fewer along those in which they differ most.
+    A unit with capitals may take the vector of its lowercase form. Vectors of another width are projected: to more
+    columns by a random rotation, which keeps angles and distances, to fewer along their principal components.
     """
     directory = RunDirectory.open(run)
     words = load_tokenizer(directory.path)

@@ -8,48 +8,47 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from headstart.config import Section
 from headstart.pretraining.learner import Learner, StepResult
 from headstart.training.schedule import Decay, as_seconds, rate_at
 
+LENGTHS = ("steps", "epochs", "budget")
+"""The settings that say how long a run is; they exclude each other."""
+
 
 class TrainingConfig(Section):
-    """How long, in what portions, and how often it is looked at."""
+    """How long a run is, its batches, its learning-rate schedule, and how often it is evaluated and saved."""
 
-    steps: int | None = None
+    steps: int | None = Field(default=None, ge=1)
     """Optimiser steps; such a run is repeatable, and resumable, to the bit."""
-    epochs: float | None = None
+    epochs: float | None = Field(default=None, gt=0)
     """Passes over the text."""
-    budget: Annotated[float | None, BeforeValidator(as_seconds)] = None
+    budget: Annotated[float | None, BeforeValidator(as_seconds), Field(gt=0)] = None
     """Seconds, or 10m or 1h30m, for everything: reading the text, training, the last evaluation."""
-    batch: int = 4096
+    batch: int = Field(default=4096, ge=1)
     """Tokens in a batch (ELMo), or pieces: sequences times their length (BERT)."""
-    accumulate: int = 1
+    accumulate: int = Field(default=1, ge=1)
     """Batches whose gradients are summed into one step."""
-    warmup: float = 0.1
+    warmup: float = Field(default=0.1, ge=0, le=1)
     """Share of the run over which the learning rate rises."""
     decay: Decay = "linear"
     """How it falls afterwards: linear, cosine or constant."""
-    evaluations: int = 10
+    evaluations: int = Field(default=10, ge=1)
     """How often the held-out text is measured on the way."""
-    evaluate_units: int = 20_000
+    evaluate_units: int = Field(default=20_000, ge=1)
     """Tokens of held-out text in each of those; the last measurement takes all of it."""
-    save_seconds: float = 60.0
+    save_seconds: float = Field(default=60.0, ge=0)
     """Time between checkpoints (more where writing one takes long)."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """float32, bfloat16, or auto: bfloat16 where the hardware multiplies it."""
 
     @model_validator(mode="after")
     def one_length(self) -> TrainingConfig:
-        given = [name for name in ("steps", "epochs", "budget") if getattr(self, name) is not None]
+        given = [name for name in LENGTHS if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"--steps, --epochs and --budget exclude each other; got {' and '.join(given)}")
-        for name in ("steps", "epochs", "budget", "batch", "accumulate", "evaluations", "evaluate_units"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"training.{name} must be above zero; got {value}")
         return self
 
 
@@ -112,7 +111,7 @@ class TimePlan:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step as the watcher sees it."""
+    """One step, as the caller of the loop sees it."""
 
     number: int
     progress: float
@@ -128,12 +127,12 @@ class Step:
 def train(
     learner: Learner, plan: Plan, config: TrainingConfig, clock: Clock, *, steps_done: int, best: float
 ) -> Iterator[Step]:
-    """Steps from `steps_done` on until the plan is finished. The lower held-out perplexity is the better."""
-    looked = math.floor(plan.progress(steps_done) * config.evaluations)
+    """Steps from `steps_done` on until the plan is finished. The best step has the lowest held-out perplexity."""
+    evaluated = math.floor(plan.progress(steps_done) * config.evaluations)
     pace = Pace()
     is_last = plan.finished(steps_done, pace.seconds_per_step)
     while not is_last:
-        # The middle of the step stands for it: the first is not lost at rate 0, the last comes close to 0.
+        # The rate at the middle of the step: at its start, the first step would have rate 0 and change nothing.
         rate = rate_at(plan.progress(steps_done + 0.5), config.warmup, config.decay)
         began = time.monotonic()
         result = learner.step(steps_done, rate)
@@ -142,8 +141,8 @@ def train(
         progress = plan.progress(steps_done)
         evaluation = None
         is_last = plan.finished(steps_done, pace.seconds_per_step)
-        if is_last or math.floor(progress * config.evaluations) > looked:
-            looked = math.floor(progress * config.evaluations)
+        if is_last or math.floor(progress * config.evaluations) > evaluated:
+            evaluated = math.floor(progress * config.evaluations)
             evaluation = learner.evaluate(config.evaluate_units) or None
         is_best = evaluation is not None and evaluation["perplexity"] < best
         if evaluation is not None and is_best:
@@ -155,7 +154,7 @@ def train(
 
 
 class Pace:
-    """The speed of late steps: a mean whose memory is about twenty steps."""
+    """The speed of recent steps: an exponential mean over about twenty of them."""
 
     def __init__(self) -> None:
         self.units = self.seconds = self.steps = 0.0

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Generic, Literal
 
 import torch
 from torch import Tensor, nn
 
 from headstart import metrics
-from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.batches.order import seed_of
 from headstart.errors import DataError
 from headstart.heads.language_model import LossTerm
 from headstart.pretraining.learner import StepResult, copy_state
-from headstart.training.data_parallel import SharedGradient
+from headstart.pretraining.loop import TrainingConfig
+from headstart.pretraining.objective import Batch, Batches, BatchT, Objective
+from headstart.training.data_parallel import DataParallelGradient
 from headstart.training.optim import AdamW, OptimizerConfig
+from headstart.training.seeding import seeded
 
-Batch = LanguageModelBatch | MaskedBatch
 LIBRARY_BYTES = 400_000_000
 """Python and torch before anything is computed."""
+BYTES_PER_PARAMETER = 4 * 4
+"""A weight, its gradient and AdamW's two moments, in float32."""
+SMALL_SIZES = ("tiny", "mini")
+SMALL_BATCH = 1024
+MODEST_RATE = 1e-3
+"""A learning rate that no size diverges with."""
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
-class Batches(Protocol):
-    """Batch i, for any i, going on through the epochs; len is the batches in one epoch."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, number: int) -> Any: ...
-
-
-class NeuralLearner:
+class NeuralLearner(Generic[BatchT]):
     """Trains a model whose forward gives named, summed losses."""
 
     unit = "tokens"
@@ -41,9 +41,9 @@ class NeuralLearner:
 
     def __init__(
         self,
-        model: nn.Module,
-        batches: Batches,
-        valid: Batches | None,
+        model: Objective[BatchT],
+        batches: Batches[BatchT],
+        valid: Batches[BatchT] | None,
         optimizer: OptimizerConfig,
         *,
         accumulate: int,
@@ -55,9 +55,29 @@ class NeuralLearner:
         self.model = model.to(self.device)
         self.batches, self.valid = batches, valid
         self.optimizer = AdamW(model, optimizer)
-        self.gradient = SharedGradient(list(self.optimizer.parameters.values()))
+        self.gradient = DataParallelGradient(list(self.optimizer.parameters.values()))
         self.accumulate, self.seed = accumulate, seed
         self.bfloat16 = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(self.device))
+
+    @classmethod
+    def configured(
+        cls,
+        model: Objective[BatchT],
+        batches: Batches[BatchT],
+        valid: Batches[BatchT] | None,
+        optimizer: OptimizerConfig,
+        training: TrainingConfig,
+        seed: int,
+    ) -> NeuralLearner[BatchT]:
+        return cls(
+            model,
+            batches,
+            valid,
+            optimizer,
+            accumulate=training.accumulate,
+            seed=seed,
+            precision=training.precision,
+        )
 
     def parameter_count(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
@@ -87,14 +107,16 @@ class NeuralLearner:
             raise DataError(
                 f"The loss is {loss} at step {number + 1}; the learning rate is too high for this model and text. "
                 f"Start again with a lower one, such as --set optimizer.learning_rate="
-                f"{self.optimizer.config.learning_rate / 3:.1e}."
+                f"{min(self.optimizer.config.learning_rate / 3, MODEST_RATE):.1e}."
             )
         norm = self.optimizer.step(rate)
         units = sum(int(batch.mask.sum()) for batch in micro_batches)
         return StepResult(loss, units, {**means, "gradient_norm": norm})
 
-    def _loss(self, batch: Batch, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator) -> Tensor:
-        """Each sum is divided by its count over all micro-batches: the gradient is that of one big batch."""
+    def _loss(
+        self, batch: BatchT, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator
+    ) -> Tensor:
+        """The loss of a part, each sum divided by its count over all micro-batches: the gradient is one big batch's."""
         with self._precision():
             terms: dict[str, LossTerm] = self.model(batch, generator)
         sums.update({name: float(term.total.detach()) for name, term in terms.items()})
@@ -132,14 +154,13 @@ class NeuralLearner:
 
     def memory_bytes(self) -> int:
         """The libraries, then weights, gradients, two moments, and what one batch leaves for its backward pass."""
-        batch = self.batches[0]
-        activation_floats: Any = self.model.activation_floats
-        return LIBRARY_BYTES + 4 * (4 * self.parameter_count() + int(activation_floats(*batch.mask.shape)))
+        B, T = self.batches[0].mask.shape
+        return LIBRARY_BYTES + BYTES_PER_PARAMETER * self.parameter_count() + 4 * self.model.activation_floats(B, T)
 
     def state_bytes(self) -> int:
         return 3 * 4 * self.parameter_count()
 
-    def _precision(self) -> AbstractContextManager[Any]:
+    def _precision(self) -> AbstractContextManager[object]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
 
 
@@ -152,7 +173,7 @@ def strip_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def sum_counts(batches: list[Batch]) -> dict[str, int]:
+def sum_counts(batches: Sequence[Batch]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for batch in batches:
         for name, count in batch.counts().items():
@@ -160,7 +181,7 @@ def sum_counts(batches: list[Batch]) -> dict[str, int]:
     return totals
 
 
-def first_units(batches: Batches, most_units: int | None) -> Iterator[Batch]:
+def first_units(batches: Batches[BatchT], most_units: int | None) -> Iterator[BatchT]:
     """The first epoch's batches, until `most_units` were seen."""
     seen = 0
     for number in range(len(batches)):
@@ -180,15 +201,15 @@ def scores(sums: Mapping[str, list[float]]) -> dict[str, float]:
     return found | {f"{name}_accuracy": correct / count for name, (_, count, correct) in sums.items()}
 
 
-@contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """torch's own randomness (dropout) from this seed inside the block, as it was after it."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        # torch.manual_seed would note where it was called from, for devices that may come later: most of a small step.
-        torch.default_generator.manual_seed(seed)
-        if device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        yield
+def training_bytes(build: Callable[[], nn.Module]) -> int:
+    """What the parameters of a model take in training; it is built without their values to count them."""
+    with torch.device("meta"):
+        return BYTES_PER_PARAMETER * sum(p.numel() for p in build().parameters())
+
+
+def batch_tokens(size: str, large: int) -> int:
+    """Tokens in a batch: in the time a CPU has, small networks learn more from many small steps."""
+    return SMALL_BATCH if size in SMALL_SIZES else large
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:

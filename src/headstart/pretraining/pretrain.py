@@ -1,4 +1,4 @@
-"""The first verb: from a pile of text to a pretrained encoder in a directory that explains itself."""
+"""`pretrain`: from unlabelled text to a pretrained encoder in a run directory."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ from headstart.config import (
     settings_table,
 )
 from headstart.errors import CheckpointError, ConfigError
+from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.card import run_card
 from headstart.pretraining.events import Finished, Planned
-from headstart.pretraining.generations import GENERATIONS, STATIC, Generation, RunConfig, Workplace, recorded
-from headstart.pretraining.loop import Clock, Step
+from headstart.pretraining.loop import LENGTHS, Clock, Step
+from headstart.pretraining.memory import check_memory
+from headstart.pretraining.objectives import DEFAULT_STATIC, OBJECTIVES, STATIC, AnyPretraining, recorded
 from headstart.pretraining.session import Facts, Session
 from headstart.progress import Notice, Progress
 from headstart.text.documents import content_key, discover
@@ -35,15 +37,13 @@ from headstart.training.run import RunDirectory
 
 Event = Progress | Notice | Planned | Step | Finished
 Sources = str | Path | Sequence[str | Path]
-DEFAULT_STATIC = "skipgram"
-LENGTHS = ("steps", "epochs", "budget")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """Everything that decides a run, resolved and checked."""
 
-    generation: Generation
+    pretraining: AnyPretraining
     config: RunConfig
     sources: list[str]
     valid: list[str] | None
@@ -74,13 +74,13 @@ def pretrain(
     "static" is skip-gram or, with `resume`, whichever kind of word vectors the run began as.
 
     Settings are checked at once; the work happens as the returned generator is drawn from, and each value says how far
-    it is. Closing it, or leaving the `for`, stops the run after the current step with its state saved, so that
+    it is. Closing it, or leaving the `for`, stops the run after the current step with a checkpoint saved, so that
     `resume=True` goes on from there. `settings` is {"encoder.layers": 3} or ["encoder.layers=3"].
 
         for event in headstart.pretrain("bert", "reviews.txt", out="runs/bert", size="tiny", budget="10m"):
             print(event)
     """
-    pick({**GENERATIONS, STATIC: None}, kind, "encoder")
+    pick({**OBJECTIVES, STATIC: None}, kind, "encoder")
     lengths = {"steps": steps, "epochs": epochs, "budget": budget}
     flags: Table = {"training": {name: value for name, value in lengths.items() if value is not None}}
     if seed is not None:
@@ -89,53 +89,62 @@ def pretrain(
     sources, valid_sources = as_list(text), None if valid is None else as_list(valid)
     data: Table | None = None
     if resume and not RunDirectory.holds_nothing(Path(out)):
-        generation, table, data = continued(RunDirectory.open(Path(out)), kind, size, given)
+        pretraining, table, data = continued(RunDirectory.open(Path(out)), kind, size, given)
         sources = sources or data["sources"]
         valid_sources = valid_sources or data.get("valid")
     else:
-        generation = GENERATIONS[DEFAULT_STATIC if kind == STATIC else kind]
-        table = overlay(with_length(generation.defaults(size, given), given), given)
+        pretraining = OBJECTIVES[DEFAULT_STATIC if kind == STATIC else kind]
+        table = overlay(with_length(pretraining.defaults(size, given), given), given)
+    if not sources and resume:
+        raise CheckpointError(
+            f"{out}: there is no run to resume in this folder. Name the folder of a run in --out, or start a new run "
+            f"by naming its text."
+        )
     if not sources:
         raise ConfigError("There is no text to learn from: name one or more files, folders or globs.")
     place = Workplace(Path(cache) if cache is not None else cache_home(), workers or os.cpu_count() or 1)
-    resolved = resolve(generation.config, table)
-    return run_pretraining(Request(generation, resolved, sources, valid_sources, Path(out), data, place))
+    resolved = resolve(pretraining.config, table)
+    check_memory(pretraining.training_bytes(resolved, vocabulary_size=1))  # before the text is read, too
+    return run_pretraining(Request(pretraining, resolved, sources, valid_sources, Path(out), data, place))
 
 
 def run_pretraining(request: Request) -> Generator[Event, None, None]:
-    """Text -> tokenizer -> shards -> learner -> steps -> weights, as it is watched."""
+    """Text -> tokenizer -> shards -> learner -> steps -> weights."""
     clock = Clock.start()
-    if request.resumed_data is None:
-        RunDirectory.create(request.out)  # a folder that cannot be written is refused before the text is read
+    is_new = request.resumed_data is None
+    # A folder that cannot be written, or that another process writes, is refused before the text is read.
+    run = RunDirectory.create(request.out) if is_new else RunDirectory(request.out)
     try:
-        session = yield from prepare_session(request, clock)
-    except BaseException:
-        RunDirectory(request.out).remove_if_empty()
-        raise
-    yield from session.go()
+        with run.locked(new=is_new):
+            session = yield from prepare_session(request, clock)
+            yield from session.go()
+    finally:
+        run.remove_if_empty()
 
 
 def prepare_session(request: Request, clock: Clock) -> Generator[Progress, None, Session]:
     """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
-    config, generation, place = request.config, request.generation, request.place
+    config, pretraining, place = request.config, request.pretraining, request.place
     paths = discover(request.sources)
     valid_paths = None if request.valid is None else discover(request.valid)
-    tokenizer = yield from generation.tokenizer(config, paths, place)
+    tokenizer = yield from pretraining.tokenizer(config, paths, place)
+    check_memory(pretraining.training_bytes(config, len(tokenizer)))
     corpora = yield from prepare(
         paths,
         valid_paths,
         tokenizer,
         config.text,
         cache=place.cache,
-        max_sentence=generation.longest_sentence(config),
+        max_sentence=pretraining.longest_sentence(config),
         workers=place.workers,
     )
-    learner = yield from generation.learner(config, tokenizer, corpora, place)
+    learner = yield from pretraining.learner(config, tokenizer, corpora, place)
     data = data_table(paths, valid_paths, tokenizer, corpora)
     run = write_down(request, data, tokenizer)
 
     def write_card(finished: Finished, complete: bool) -> None:
-        run.write_card(run_card(config.model_dump(), data, finished, complete=complete))
+        epochs = finished.steps / learner.steps_per_epoch()
+        run.write_card(run_card(config.model_dump(), data, finished, epochs=epochs, complete=complete))
 
     return Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
 
@@ -188,29 +197,30 @@ def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora) -> Facts
     )
 
 
-def continued(run: RunDirectory, kind: str, size: str | None, given: Table) -> tuple[Generation, Table, Table]:
-    """The generation of a run to go on with, its settings and its data table; what is asked for must not differ."""
-    began_as, table, data = recorded(run)
-    if kind not in (began_as, table["kind"]):
-        raise CheckpointError(f"{run.path}: --resume cannot go on as {kind}: this run is of kind {began_as}.")
-    generation = GENERATIONS[began_as]
-    saved = resolve(generation.config, table, str(run.path / "config.toml"))
-    asked = resolve(generation.config, overlay(table, given, {"size": size} if size else {}))
-    before, now = flat(saved.model_dump()), flat(asked.model_dump())
+def continued(run: RunDirectory, kind: str, size: str | None, given: Table) -> tuple[AnyPretraining, Table, Table]:
+    """The objective, the settings and the data table of a run to resume; settings given must not differ from them."""
+    before = recorded(run)
+    pretraining, table = before.pretraining, before.settings
+    if kind not in (pretraining.name, table["kind"]):
+        raise CheckpointError(f"{run.path}: --resume cannot go on as {kind}: this run is of kind {pretraining.name}.")
+    saved = resolve(pretraining.config, table, str(run.path / "config.toml"))
+    asked = resolve(pretraining.config, overlay(table, given, {"size": size} if size else {}))
+    had, now = flat(saved.model_dump()), flat(asked.model_dump())
     for key, value in now.items():
-        if before[key] != value:
+        if had[key] != value:
             raise CheckpointError(
-                f"{run.path}: --resume cannot change '{key}': the run began with {before[key]!r}, got {value!r}. "
+                f"{run.path}: --resume cannot change '{key}': the run began with {had[key]!r}, got {value!r}. "
                 f"Leave the option out, or start a new run in another --out."
             )
-    return generation, table, data
+    return pretraining, table, before.data
 
 
-def with_length(under: Table, given: Table) -> Table:
-    """What lies under the settings given, without its own length where they bring one (steps, epochs or budget)."""
-    if not given.get("training", {}).keys() & set(LENGTHS) or "training" not in under:
-        return under
-    return {**under, "training": {key: value for key, value in under["training"].items() if key not in LENGTHS}}
+def with_length(defaults: Table, given: Table) -> Table:
+    """Defaults, minus their run length (steps, epochs or budget) if the user gave one."""
+    if not given.get("training", {}).keys() & set(LENGTHS) or "training" not in defaults:
+        return defaults
+    training = {key: value for key, value in defaults["training"].items() if key not in LENGTHS}
+    return {**defaults, "training": training}
 
 
 def read_table(config: str | Path | Mapping[str, Any] | None) -> Table:

@@ -1,4 +1,4 @@
-"""One process' share of a run: from its newest checkpoint to the end, or to a stop, with everything written down."""
+"""One process working on a run: from its newest checkpoint to the end or to a stop, with everything saved."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LAST_EVALUATION_SHARE = 0.08
 SAVING_SHARE = 0.05
 """Of the time: checkpoints that are slow to write are written less often."""
 LEAST_TRAINING_SHARE = 0.1
-"""Of a time budget: below this there is nothing worth training, and the user is told."""
+"""Of a time budget: with less than this left for training, the run is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the run directory tells of the run besides its steps."""
+    """What is known of a run before its first step."""
 
     kind: str
     size: str | None
@@ -40,7 +40,7 @@ class Facts:
 
 
 class Session:
-    """Drives a learner by the loop, and keeps the run directory true at every moment."""
+    """Runs the loop over a learner, and keeps log, checkpoints, weights and card up to date in a locked run."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Session:
         facts: Facts,
         write_card: Callable[[Finished, bool], None],
     ) -> None:
-        """write_card: told what there is, and whether that is all, each time something was saved."""
+        """write_card: called after every save, with the results so far and whether the run is complete."""
         self.run, self.learner, self.config, self.clock, self.facts = run, learner, config, clock, facts
         self.write_card = write_card
         self.progress = CheckpointNote()
@@ -61,10 +61,6 @@ class Session:
         self.evaluated_per_second: float | None = None
 
     def go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
-        with self.run.locked():
-            yield from self._go()
-
-    def _go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
         yield from self._restore()
         first, took = self._first_evaluation()
         plan = self._plan(first, took)
@@ -172,7 +168,7 @@ class Session:
         self.saving_took = self.saved_at - began
 
     def _stop(self) -> None:
-        """The watcher left between two steps: what there is becomes usable, and can be gone on from."""
+        """The caller left between two steps: the weights so far become usable, and the run can be resumed."""
         self._save()
         self.run.write_weights(self.learner.weights())
 
@@ -189,7 +185,7 @@ class Session:
         return finished
 
     def _last_evaluation_units(self) -> int | None:
-        """All held-out text or, under a time budget, as much as there is time for; never less than on the way."""
+        """All held-out text or, under a time budget, as much as there is time for; at least as much as on the way."""
         if self.config.budget is None or self.evaluated_per_second is None:
             return None
         seconds = self.config.budget - self.clock.elapsed() - 1.0

@@ -1,4 +1,4 @@
-"""The gradient of a batch that the cores work out in parts, each on its own examples."""
+"""Data parallelism on one machine: each core computes the gradient of its part of a batch."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Loss = Callable[[], Tensor]
 """A part's share of the loss, ()."""
 
 
-class SharedGradient:
-    """Adds the parts' gradients to every parameter's grad, in their order: the same parts give the same bits."""
+class DataParallelGradient:
+    """Adds the gradients of all parts to every parameter's grad, in order: the same parts give the same bits."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         self.parameters = parameters
         self.tables: dict[int, Tensor] = {}
-        """Gradients that come row by row, such as an embedding's, are added into the same array at every step."""
+        """Dense arrays for sparse gradients (of embeddings), by parameter: allocated once and reused at every step."""
 
     def of(self, losses: Sequence[Loss]) -> float:
-        """The whole loss. Each part's dropout follows from a seed of its own, drawn here."""
+        """Backward through all parts; the whole loss. Each part's dropout has its own seed, drawn here in order."""
         wanted = [p for p in self.parameters if p.requires_grad]
         found = on_cores([partial(gradients, loss, wanted, drawn_seed()) for loss in losses])
         for place, parameter in enumerate(wanted):
@@ -32,7 +32,7 @@ class SharedGradient:
         return float(sum(value for value, _ in found))
 
     def _add(self, parameter: nn.Parameter, shares: list[Tensor]) -> None:
-        """To the gradient that is there already, if any."""
+        """Add to the gradient that is there already, if any (gradients are accumulated over several batches)."""
         if parameter.grad is None and any(share.is_sparse for share in shares):
             table = self.tables.get(id(parameter))
             parameter.grad = torch.zeros_like(parameter) if table is None else table.zero_()
@@ -51,7 +51,7 @@ def gradients(loss: Loss, parameters: list[nn.Parameter], seed: int) -> tuple[fl
 
 
 def parts_of(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
-    """Rows in as many parts as torch has threads, with about as many units in each; the longest are in the first."""
+    """Divide rows into as many parts as torch has threads, about equal in units; the longest rows come first."""
     order = sorted(rows, key=lambda row: (-lengths[row], row))
     cores = min(torch.get_num_threads(), len(order))
     total = sum(lengths[row] for row in order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from headstart.config import Section
@@ -16,17 +17,17 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 class OptimizerConfig(Section):
     """Adam with bias correction and decoupled decay."""
 
-    learning_rate: float = 1e-3
+    learning_rate: float = Field(default=1e-3, gt=0)
     """The peak, reached at the end of the warm-up."""
-    weight_decay: float = 0.01
-    """Pull to zero, per unit of learning rate; never on biases and norms."""
-    beta1: float = 0.9
-    """Memory of the mean gradient."""
-    beta2: float = 0.999
-    """Memory of the mean squared gradient."""
-    epsilon: float = 1e-6
+    weight_decay: float = Field(default=0.01, ge=0)
+    """Decoupled weight decay, per unit of learning rate; never on biases and norms."""
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """Decay of the running mean of the gradient."""
+    beta2: float = Field(default=0.999, ge=0, lt=1)
+    """Decay of the running mean of the squared gradient."""
+    epsilon: float = Field(default=1e-6, gt=0)
     """Added to the denominator."""
-    clip: float | None = 1.0
+    clip: float | None = Field(default=1.0, gt=0)
     """Largest norm of the whole gradient."""
 
 
@@ -54,7 +55,7 @@ class AdamW:
         )
 
     def step(self, rate: float) -> float:
-        """Clip, update at `rate` of the peak learning rate, forget the gradients. Returns the norm before clipping."""
+        """Clip, update at `rate` of the peak learning rate, free the gradients. Returns the norm before clipping."""
         norm = self._clip()
         for group in self.optimizer.param_groups:
             group["lr"] = rate * self.config.learning_rate * group["scale"]
@@ -82,7 +83,7 @@ class AdamW:
             if all(value is None for value in moments.values()):
                 continue
             if any(value is None for value in moments.values()):
-                raise CheckpointError(f"The optimiser's state of '{name}' is incomplete; the checkpoint is not ours.")
+                raise CheckpointError(f"The optimiser's state of '{name}' is incomplete in this checkpoint.")
             self.optimizer.state[parameter] = {
                 moment: value.clone() if moment == "step" else value.to(parameter.device, copy=True)
                 for moment, value in moments.items()

@@ -1,15 +1,16 @@
-"""A run is a directory that explains itself, and that holds what is needed to go on after a kill at any moment."""
+"""A run directory: config, tokenizer, weights, log and card, and the checkpoints to go on from after a kill."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from headstart.errors import CheckpointError
 from headstart.training.tensors import read_tensors, write_tensors
 
 KEPT_CHECKPOINTS = 2
+LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class CheckpointNote:
 
 
 class RunDirectory:
-    """config.toml, tokenizer, weights.safetensors, log.jsonl, CARD.md, and state/ to go on from."""
+    """config.toml, tokenizer, weights.safetensors, log.jsonl, CARD.md, and state/ with the checkpoints."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,12 +79,12 @@ class RunDirectory:
         return not (names - {"state"} - {name for name in names if name.endswith(PARTIAL)})
 
     def remove_if_empty(self) -> None:
-        """Take back the folders of a run that failed before anything was written into them."""
+        """Remove the folders of a run that failed before anything was written into them."""
         for folder in (self.state, self.path):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
-    def write_config(self, table: Mapping[str, Any]) -> None:
+    def write_config(self, table: Mapping[str, object]) -> None:
         write_text(self.path / "config.toml", to_toml(table))
 
     def read_config(self) -> Table:
@@ -94,7 +96,7 @@ class RunDirectory:
     def write_weights(self, weights: Mapping[str, Tensor]) -> None:
         write_tensors(self.weights, weights)
 
-    def log(self, record: Mapping[str, Any]) -> None:
+    def log(self, record: Mapping[str, object]) -> None:
         line = json.dumps(record, ensure_ascii=False) + "\n"
         try:
             with self.log_file.open("ab") as file:
@@ -109,56 +111,103 @@ class RunDirectory:
         return self.log_file.stat().st_size if self.log_file.exists() else 0
 
     def rewind_log(self, log_bytes: int) -> None:
-        """Forget the lines written after the checkpoint: the steps they tell of are done again."""
+        """Remove the lines after the checkpoint: their steps are done again."""
+        if self.log_file.exists() and not self.log_file.is_file():
+            raise CheckpointError(f"{self.log_file}: is not a file; move it away, and the run goes on with a new log.")
         if self.log_bytes() > log_bytes:
-            os.truncate(self.log_file, log_bytes)
+            try:
+                os.truncate(self.log_file, log_bytes)
+            except OSError as error:
+                raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}).") from error
 
     def save(self, progress: CheckpointNote, state: Mapping[str, Tensor]) -> None:
-        """Write a checkpoint: the tensors first, then the note with their checksum that makes them count."""
+        """Write a checkpoint: the tensors first, then the note with their checksum, which makes it valid."""
         tensors, note = self._files(progress.steps)
         write_tensors(tensors, state)
         write_text(note, json.dumps({**asdict(progress), "sha256": sha256_of(tensors)}, indent=1))
         for steps in self._saved_steps()[KEPT_CHECKPOINTS:]:
             for file in reversed(self._files(steps)):
-                file.unlink(missing_ok=True)
+                with suppress(OSError):  # an old checkpoint that cannot be removed does no harm
+                    file.unlink(missing_ok=True)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes off this run; what a killed one left half-written is then nobody's and is removed."""
-        with (self.state / "lock").open("w") as file:
+    def locked(self, *, new: bool = False) -> Iterator[None]:
+        """Keep other processes off this run, and remove what a killed one left half-written.
+
+        new: this process has just created the run; it is refused if another one has filled the folder since.
+        Where there is nothing in state/ but the lock at the end, as in a task's run, both are removed.
+        """
+        with self._lock_file():
+            if new and not self.holds_nothing(self.path):
+                raise CheckpointError(f"{self.path}: another process has written a run there. Give another --out.")
+            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.glob(f"*{PARTIAL}")]:
+                with suppress(OSError):
+                    partial.unlink()
+            try:
+                yield
+            finally:
+                if self.state.is_dir() and os.listdir(self.state) == [LOCK]:
+                    (self.state / LOCK).unlink()
+                    self.state.rmdir()
+
+    def _lock_file(self) -> IO[str]:
+        """The open lock file, which this process holds until it is closed."""
+        while True:
+            try:
+                self.state.mkdir(parents=True, exist_ok=True)
+                file = (self.state / LOCK).open("w")
+            except FileNotFoundError:  # the process that had it has just removed the folder
+                continue
+            except OSError as error:
+                raise CheckpointError(f"{self.state}: cannot be written ({error.strerror}).") from error
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                file.close()
+                raise CheckpointError(
+                    f"{self.path}: another process is at work on this run; wait for it, or give another --out."
+                ) from error
             except OSError as error:
-                raise CheckpointError(f"{self.path}: another process is at work on this run; wait for it.") from error
-            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.glob(f"*{PARTIAL}")]:
-                partial.unlink()
-            yield
+                file.close()
+                raise CheckpointError(
+                    f"{self.path}: its file system cannot lock files ({error.strerror}). Give another --out."
+                ) from error
+            # A file that was removed between `open` and `flock` excludes nobody: only the one in place counts.
+            try:
+                in_place = os.path.samestat(os.fstat(file.fileno()), (self.state / LOCK).stat())
+            except FileNotFoundError:
+                in_place = False
+            if in_place:
+                return file
+            file.close()
 
     def restore(self) -> tuple[CheckpointNote, dict[str, Tensor] | None, list[str]]:
         """The newest whole checkpoint (None: there is none yet), and a sentence for each broken one passed over."""
-        notices: list[str] = []
         saved = self._saved_steps()
+        broken: list[str] = []
         for steps in saved:
             tensors, note = self._files(steps)
             try:
-                return *self._read(tensors, note), notices
+                return *self._read(tensors, note), [f"{why} Going on from the one before it." for why in broken]
             except CheckpointError as error:
-                notices.append(f"{error} Going on from the one before it.")
+                broken.append(str(error))
         if saved:
+            what = "its only checkpoint is broken" if len(saved) == 1 else f"all {len(saved)} checkpoints are broken"
             raise CheckpointError(
-                f"{self.state}: none of the {len(saved)} checkpoints is whole ({notices[0]}). "
-                f"Start the run again in another --out."
+                f"{self.path}: cannot go on, because {what}: {broken[0]} Start the run again in another --out."
             )
-        return CheckpointNote(), None, notices
+        return CheckpointNote(), None, []
 
     def _read(self, tensors: Path, note: Path) -> tuple[CheckpointNote, dict[str, Tensor]]:
         try:
             fields = json.loads(note.read_text(encoding="utf-8"))
             expected = fields.pop("sha256")
             progress = CheckpointNote(**fields)
+            if not all(isinstance(value, int | float | None) for value in fields.values()):
+                raise ValueError("a field is not a number")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{note}: the checkpoint's note is broken.") from error
-        if not tensors.exists() or sha256_of(tensors) != expected:
+        if not tensors.is_file() or sha256_of(tensors) != expected:
             raise CheckpointError(f"{tensors}: the checkpoint is broken (its checksum does not match its note).")
         return progress, read_tensors(tensors)
 
@@ -168,4 +217,5 @@ class RunDirectory:
 
     def _saved_steps(self) -> list[int]:
         """Newest first."""
-        return sorted((int(note.stem.removeprefix("step-")) for note in self.state.glob("step-*.json")), reverse=True)
+        names = (re.fullmatch(r"step-(\d+)", note.stem) for note in self.state.glob("step-*.json"))
+        return sorted((int(name[1]) for name in names if name), reverse=True)

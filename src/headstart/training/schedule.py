@@ -1,4 +1,4 @@
-"""How far a run is, and the learning rate there: pure functions, so that a resumed run meets the same values."""
+"""The learning-rate schedule: a pure function of progress, so that a resumed run has the same rates."""
 
 from __future__ import annotations
 

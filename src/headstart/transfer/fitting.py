@@ -20,11 +20,11 @@ from headstart.config import Section
 from headstart.errors import DataError
 from headstart.model import Model
 from headstart.pretraining.learner import copy_state
-from headstart.pretraining.neural import seeded
 from headstart.tasks.base import Passage, Scores, Target, Task
-from headstart.training.data_parallel import SharedGradient, parts_of
+from headstart.training.data_parallel import DataParallelGradient, parts_of
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.schedule import rate_at
+from headstart.training.seeding import seeded
 
 POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""
@@ -130,7 +130,7 @@ def fit(
         OptimizerConfig(learning_rate=1.0, weight_decay=config.weight_decay, clip=config.clip),
         rates(model, config).__getitem__,
     )
-    shared = SharedGradient(list(optimizer.parameters.values()))
+    shared = DataParallelGradient(list(optimizer.parameters.values()))
     stopping = EarlyStopping(model, task, optimizer.parameters, dev, config)
     every = max(1, steps // config.evaluations)
     groups = len(model.groups()) - 1
@@ -164,7 +164,7 @@ def step(
     model: Model,
     task: Task[Any, Any],
     optimizer: AdamW,
-    shared: SharedGradient,
+    shared: DataParallelGradient,
     train: ModelInput,
     parts: list[list[int]],
     number: int,

@@ -1,4 +1,4 @@
-"""What fine-tuning cost: how well the language model an encoder came from still foretells held-out text with it."""
+"""What fine-tuning cost: the held-out perplexity of the language model an encoder came from, before and after."""
 
 from __future__ import annotations
 
@@ -9,20 +9,12 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from headstart.config import Table, cache_home, pick, resolve
+from headstart.config import Table, cache_home, resolve
 from headstart.errors import CheckpointError, DataError
 from headstart.pretrained import encoder_weights
-from headstart.pretraining.generations import (
-    GENERATIONS,
-    STATIC,
-    BertRun,
-    ElmoRun,
-    Generation,
-    RunConfig,
-    Workplace,
-    recorded,
-)
+from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.learner import Learner
+from headstart.pretraining.objectives import AnyPretraining, recorded
 from headstart.progress import Progress
 from headstart.text.documents import content_key, discover
 from headstart.text.shards import Shards
@@ -56,28 +48,32 @@ def forgetting(
     is no longer there as it was, or if the run held out nothing. At most about `units` units are measured.
     """
     directory = RunDirectory.open(run)
-    kind, table, data = recorded(directory)
-    generation = pick(GENERATIONS, kind, "kind of pretraining")
-    config = resolve(generation.config, table, str(run / "config.toml"))
+    before = recorded(directory)
+    pretraining = before.pretraining
+    config = resolve(pretraining.config, before.settings, str(run / "config.toml"))
     weights = read_tensors(directory.weights)
-    changed = with_encoder(config.kind, weights, encoder, run)
+    given = {name: tensor.detach() for name, tensor in encoder.state_dict().items()}
+    check_same_shapes(encoder_weights(config.kind, dict(weights)), given, run)
     place = Workplace(cache if cache is not None else cache_home(), os.cpu_count() or 1)
     tokenizer = load_tokenizer(run)
-    shards = yield from held_out_shards(generation, config, tokenizer, data, held_out, place)
+    shards = yield from held_out_shards(pretraining, config, tokenizer, before.data, held_out, place)
     if shards is None:
         return None
     # The learner is only measured, never trained: the held-out text stands in for the text it would be trained on.
-    learner = yield from generation.learner(measurable(config, shards), tokenizer, Corpora(shards, shards, True), place)
-    before, after = (perplexity(learner, tensors, units) for tensors in (weights, changed))
-    if before is None or after is None:
+    measurable = pretraining.measurable(config, shards)
+    learner = yield from pretraining.learner(measurable, tokenizer, Corpora(shards, shards, True), place)
+    own, after = (
+        perplexity(learner, tensors, units) for tensors in (weights, pretraining.with_encoder(weights, given))
+    )
+    if own is None or after is None:
         if held_out is not None:
             raise DataError(f"{held_out[0]}: too little text to measure {run} on. Give more held-out text.")
         return None
-    return Forgetting(before, after)
+    return Forgetting(own, after)
 
 
 def held_out_shards(
-    generation: Generation,
+    pretraining: AnyPretraining,
     config: RunConfig,
     tokenizer: Tokenizer,
     data: Table,
@@ -100,7 +96,7 @@ def held_out_shards(
         tokenizer,
         config.text.model_copy(update={"valid_share": 0.0}) if whole else config.text,
         cache=place.cache,
-        max_sentence=generation.longest_sentence(config),
+        max_sentence=pretraining.longest_sentence(config),
         workers=place.workers,
     )
     return corpora.train if whole else corpora.valid
@@ -111,23 +107,8 @@ def are_as_they_were(paths: Sequence[Path], content: str) -> bool:
     return all(path.is_file() for path in paths) and content_key(paths) == content
 
 
-def measurable(config: RunConfig, shards: Shards) -> RunConfig:
-    """What building a learner needs no more for measuring alone, taken out.
-
-    The weights come from the run, so no word vectors are wanted to start from. One held-out document gives no pairs for
-    next-sentence prediction; its masked words can still be measured.
-    """
-    if isinstance(config, BertRun | ElmoRun):
-        config = config.model_copy(update={"vectors": None})
-    if isinstance(config, BertRun) and shards.n_documents < 2:
-        config = config.model_copy(update={"objective": config.objective.model_copy(update={"nsp": False})})
-    return config
-
-
-def with_encoder(kind: str, weights: Mapping[str, Tensor], encoder: nn.Module, run: Path) -> dict[str, Tensor]:
-    """The run's weights with `encoder`'s own in their place."""
-    own = encoder_weights(kind, dict(weights))
-    given = {name: tensor.detach() for name, tensor in encoder.state_dict().items()}
+def check_same_shapes(own: Mapping[str, Tensor], given: Mapping[str, Tensor], run: Path) -> None:
+    """The encoder that takes the place of the run's own must have its names and shapes."""
     for name in sorted(own.keys() | given.keys()):
         if name not in own or name not in given:
             raise CheckpointError(
@@ -138,13 +119,6 @@ def with_encoder(kind: str, weights: Mapping[str, Tensor], encoder: nn.Module, r
                 f"{run}: cannot be measured with another run's encoder: '{name}' has shape "
                 f"{tuple(given[name].shape)}, wanted {tuple(own[name].shape)}."
             )
-    if "words" in weights and "vectors" in given:
-        # GloVe's vectors are words + contexts. The contexts are its output layer, so the words take the whole change;
-        # adding the change, and not subtracting the contexts, leaves unchanged vectors as they were to the bit.
-        moved = given["vectors"].cpu() - weights["vectors"]
-        return {**weights, **given, "words": weights["words"] + moved}
-    prefix = "" if kind == STATIC else "encoder."
-    return {**weights, **{f"{prefix}{name}": tensor for name, tensor in given.items()}}
 
 
 def perplexity(learner: Learner, weights: Mapping[str, Tensor], units: int) -> float | None:

@@ -15,7 +15,7 @@ from headstart.atomic import write_text
 from headstart.config import lower_first, pick
 from headstart.encoders.bert import PUBLISHED_DEVIATION, Bert, BertConfig
 from headstart.errors import CheckpointError, ConfigError
-from headstart.heads.language_model import NEXT_SENTENCE_CLASSES, HiddenPieceHead
+from headstart.heads.language_model import NEXT_SENTENCE_CLASSES, MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
 from headstart.pretrained import Pretrained
 from headstart.text.wordpiece import SETTINGS, WordPieceTokenizer, load_wordpiece, read_settings
@@ -129,7 +129,7 @@ def heads_among(theirs: Mapping[str, Tensor], config: Mapping[str, Any], encoder
     width, norm_eps = encoder.config.width, encoder.config.norm_eps
     untied = config.get("tie_word_embeddings") is False and DECODER in theirs
     heads: dict[str, nn.Module] = {
-        "masked": HiddenPieceHead(width, encoder.vocabulary_size, norm_eps, untied=untied),
+        "masked": MaskedLMHead(width, encoder.vocabulary_size, norm_eps, untied=untied),
         "next": nn.Linear(width, NEXT_SENTENCE_CLASSES),
         "span": nn.Linear(width, SPAN_ENDS),
     }
@@ -268,7 +268,7 @@ def config_of(pretrained: Pretrained, encoder: Bert, tokenizer: WordPieceTokeniz
         **FIXED,
         "initializer_range": PUBLISHED_DEVIATION,
         "pad_token_id": tokenizer.pad,
-        "tie_word_embeddings": not isinstance(masked, HiddenPieceHead) or masked.decoder is None,
+        "tie_word_embeddings": not isinstance(masked, MaskedLMHead) or masked.decoder is None,
         "torch_dtype": "float32",
     }
     labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]

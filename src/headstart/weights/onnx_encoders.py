@@ -18,7 +18,7 @@ from headstart.encoders.character_network import BATCH_PADDING, WORD_PADDING, Ch
 from headstart.encoders.elmo import CHARACTERS_PER_WORD, Elmo
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.static import Static
-from headstart.heads.language_model import HiddenPieceHead
+from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
 from headstart.weights.onnx_graph import LEAST, Graph, tensor_type
 
@@ -100,14 +100,14 @@ def add_bert_outputs(graph: Graph, encoder: Bert, heads: Mapping[str, nn.Module]
     sequence = pooled(graph, encoder, top)
     graph.output("pooled", sequence, ("batch", encoder.config.width))
     for name, head in heads.items():
-        if isinstance(head, HiddenPieceHead):
+        if isinstance(head, MaskedLMHead):
             graph.output(f"{name}_logits", masked_logits(graph, encoder, name, head, top), (*TOKENS, len(head.bias)))
         elif isinstance(head, nn.Linear):
             logits = graph.linear(sequence if name in ON_SEQUENCE else top, f"heads.{name}", head)
             graph.output(f"{name}_logits", logits, (*TOKENS[: 1 if name in ON_SEQUENCE else 2], head.out_features))
 
 
-def masked_logits(graph: Graph, encoder: Bert, name: str, head: HiddenPieceHead, top: str) -> str:
+def masked_logits(graph: Graph, encoder: Bert, name: str, head: MaskedLMHead, top: str) -> str:
     x = gelu(graph, graph.linear(top, f"heads.{name}.dense", head.dense))
     x = graph.layer_norm(x, f"heads.{name}.norm", head.norm)
     if head.decoder is None:

@@ -26,7 +26,7 @@ from headstart.batches.order import Permutation, seed_of
 from headstart.config import Section
 from headstart.errors import DataError
 from headstart.pretraining.learner import StepResult, copy_state
-from headstart.pretraining.neighbours import sample_neighbourhoods, softmax_perplexity, unigram_perplexity
+from headstart.pretraining.static.neighbours import sample_neighbourhoods, softmax_perplexity, unigram_perplexity
 from headstart.text.shards import Shards
 
 MOST_BATCH_WORDS = (
@@ -36,7 +36,8 @@ JOB_WORDS = 10_000  # workers take jobs of this size, several to a step, so that
 STEP_WORDS = 50_000
 LEAST_STEPS = 20  # to an epoch of a short text, so that the learning rate can fall
 MEASURE_ONE_IN = 10
-PEAK_RATES = {"skipgram": 0.025, "cbow": 0.05}
+Method = Literal["skipgram", "cbow"]
+PEAK_RATES: dict[Method, float] = {"skipgram": 0.025, "cbow": 0.05}
 
 
 class Trained(NamedTuple):
@@ -48,7 +49,7 @@ class Trained(NamedTuple):
 
 
 class Word2VecConfig(Section):
-    method: Literal["skipgram", "cbow"] = "skipgram"
+    method: Method = "skipgram"
     """Foretell each neighbour from the word (skipgram), or the word from its neighbours' mean (cbow)."""
     dim: int = Field(100, ge=1)
     """Width of the vectors."""

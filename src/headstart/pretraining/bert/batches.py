@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
 
-from headstart.batches.batch import MaskedBatch
 from headstart.batches.order import Permutation, seed_of
-from headstart.batches.sequences import Ids, Windows
 from headstart.config import Section
 from headstart.errors import DataError
+from headstart.pretraining.sequences import Ids, Windows
 from headstart.text.shards import Shards
 
 
 class MaskedConfig(Section):
-    """What BERT learns from: hidden words, and whether two texts follow each other."""
+    """The masked language model and next-sentence prediction."""
 
-    mask_rate: float = 0.15
-    """Share of the pieces that are predicted."""
+    mask_rate: float = Field(default=0.15, gt=0, lt=1)
+    """Share of the pieces that are masked and predicted."""
     whole_words: bool = False
     """Choose whole words, so that a word's pieces are hidden together."""
     nsp: bool = True
     """Also learn to tell the next text from a random one of another document."""
-    length: int = 128
+    length: int = Field(default=128, ge=8)
     """Pieces in a sequence, [CLS] and [SEP] included."""
 
 
@@ -40,6 +42,55 @@ class PieceTable:
     mask: int
     continues: NDArray[np.bool_]
     """(V,) True where a piece continues a word (##)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedBatch:
+    """[CLS] A [SEP] B [SEP] with some pieces hidden.
+
+    ids, mask, segments: (B, T); positions: (M,) of the hidden pieces, flat into B * T; gold: (M,) the hidden ids;
+    is_next: (B,), True where B follows A in the text, or None when that task is off.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    segments: Tensor
+    positions: Tensor
+    gold: Tensor
+    is_next: Tensor | None
+
+    def to(self, device: torch.device) -> MaskedBatch:
+        return MaskedBatch(
+            self.ids.to(device),
+            self.mask.to(device),
+            self.segments.to(device),
+            self.positions.to(device),
+            self.gold.to(device),
+            None if self.is_next is None else self.is_next.to(device),
+        )
+
+    def counts(self) -> dict[str, int]:
+        counts = {"masked": len(self.gold)}
+        if self.is_next is not None:
+            counts["next"] = len(self.is_next)
+        return counts
+
+    def parts(self, n: int) -> list[MaskedBatch]:
+        """Its sequences in n batches of like size, for as many cores; fewer if there are fewer sequences."""
+        B, T = self.ids.shape
+        bounds = sorted({B * part // n for part in range(n + 1)})
+        return [self._rows(first, last, T) for first, last in pairwise(bounds)]
+
+    def _rows(self, first: int, last: int, T: int) -> MaskedBatch:
+        mine = (self.positions >= first * T) & (self.positions < last * T)
+        return MaskedBatch(
+            self.ids[first:last],
+            self.mask[first:last],
+            self.segments[first:last],
+            self.positions[mine] - first * T,
+            self.gold[mine],
+            None if self.is_next is None else self.is_next[first:last],
+        )
 
 
 class MaskedBatches:

@@ -12,9 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.batches import cooccurrence
-from headstart.batches.cooccurrence import Cooccurrences, count_block, count_cooccurrences, write_cooccurrences
 from headstart.errors import DataError
+from headstart.pretraining.static import cooccurrence
+from headstart.pretraining.static.cooccurrence import (
+    Cooccurrences,
+    count_block,
+    count_cooccurrences,
+    write_cooccurrences,
+)
 from headstart.text.shards import Shards
 
 V = 30

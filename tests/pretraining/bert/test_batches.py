@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from headstart.batches.masked import MaskedBatches, MaskedConfig, PieceTable, choose_positions, corrupt
 from headstart.errors import DataError
+from headstart.pretraining.bert.batches import MaskedBatches, MaskedConfig, PieceTable, choose_positions, corrupt
 
 V = 1000
 PIECES = PieceTable(size=V, pad=0, cls=2, sep=3, mask=4, continues=np.arange(V) % 3 == 0)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from headstart.batches.batch import MaskedBatch
 from headstart.encoders.bert import Bert, BertConfig
-from headstart.heads.language_model import MaskedLanguageModel
+from headstart.pretraining.bert.batches import MaskedBatch
+from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.weights.bert_names import in_their_names, plain_names
 
 transformers = pytest.importorskip("transformers")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from headstart.batches.batch import LanguageModelBatch
 from headstart.batches.order import Permutation
-from headstart.batches.sequences import Sentences, Sequences, Windows
+from headstart.pretraining.sequences import Sentences, Sequences, Windows
 from headstart.text.characters import MAX_CHARACTERS, character_table, characters_of
 from headstart.text.shards import Shards
 from headstart.text.vocabulary import SPECIALS, Vocabulary
@@ -18,6 +19,30 @@ from headstart.text.vocabulary import SPECIALS, Vocabulary
 BEGIN, END, UNKNOWN = range(len(SPECIALS))
 POOL_BATCHES = 32
 Unit = Literal["sentence", "window"]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelBatch:
+    """Sentences with their marks, <S> w1 .. wn </S>, padded at the end.
+
+    characters: (B, T, C) ids, 0 in padding; mask: (B, T), True at real tokens; targets: (B, T) word ids of all tokens.
+    """
+
+    characters: Tensor
+    mask: Tensor
+    targets: Tensor
+
+    def to(self, device: torch.device) -> LanguageModelBatch:
+        return LanguageModelBatch(self.characters.to(device), self.mask.to(device), self.targets.to(device))
+
+    def counts(self) -> dict[str, int]:
+        """Targets per direction: every token but the first (forward) or but the last (backward) of its sentence."""
+        pairs = int((self.mask[:, 1:] & self.mask[:, :-1]).sum())
+        return {"forward": pairs, "backward": pairs}
+
+    def parts(self, n: int) -> list[LanguageModelBatch]:
+        """Undivided: its two directions are for two cores already."""
+        return [self]
 
 
 class LanguageModelBatches:

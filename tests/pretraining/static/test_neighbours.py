@@ -10,8 +10,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from headstart.pretraining import neighbours
-from headstart.pretraining.neighbours import around, sample_neighbourhoods, softmax_perplexity, unigram_perplexity
+from headstart.pretraining.static import neighbours
+from headstart.pretraining.static.neighbours import (
+    around,
+    sample_neighbourhoods,
+    softmax_perplexity,
+    unigram_perplexity,
+)
 
 V = 50
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headstart.batches.sequences import Sentences, Windows
+from headstart.pretraining.sequences import Sentences, Windows
 
 
 def test_windows_cover_every_unit_once_and_keep_the_length(make_shards) -> None:

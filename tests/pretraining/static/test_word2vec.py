@@ -11,8 +11,8 @@ from gensim.models import Word2Vec
 from numpy.typing import NDArray
 
 from headstart.errors import CheckpointError, DataError
-from headstart.pretraining import word2vec
-from headstart.pretraining.word2vec import Word2VecConfig, Word2VecLearner, inner_model, keep_probabilities
+from headstart.pretraining.static import word2vec
+from headstart.pretraining.static.word2vec import Word2VecConfig, Word2VecLearner, inner_model, keep_probabilities
 
 V = 22
 

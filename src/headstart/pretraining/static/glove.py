@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from headstart.batches.cooccurrence import Cooccurrences
 from headstart.batches.order import Permutation, seed_of
 from headstart.config import Section
 from headstart.errors import DataError
 from headstart.pretraining.learner import StepResult, copy_state
-from headstart.pretraining.neighbours import sample_neighbourhoods, softmax_perplexity, unigram_perplexity
+from headstart.pretraining.static.cooccurrence import Cooccurrences
+from headstart.pretraining.static.neighbours import sample_neighbourhoods, softmax_perplexity, unigram_perplexity
 from headstart.text.shards import Shards
 
 BLOCKS_PER_STEP = 16

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headstart.batches.language_model import LanguageModelBatches, cut_by_work
+from headstart.pretraining.elmo.batches import LanguageModelBatches, cut_by_work
 from headstart.text.characters import characters_of
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from headstart.batches.batch import LanguageModelBatch, MaskedBatch
+from headstart.pretraining.bert.batches import MaskedBatch
+from headstart.pretraining.elmo.batches import LanguageModelBatch
 
 
 def test_each_direction_counts_every_token_but_one_mark_per_sentence() -> None:

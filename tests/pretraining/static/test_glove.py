@@ -11,9 +11,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from headstart.batches.cooccurrence import PAIR, Cooccurrences
 from headstart.errors import CheckpointError, DataError
-from headstart.pretraining.glove import (
+from headstart.pretraining.static.cooccurrence import PAIR, Cooccurrences
+from headstart.pretraining.static.glove import (
     PARAMETERS,
     GloveConfig,
     GloveLearner,

@@ -1,0 +1,86 @@
+"""What a pretraining objective is: one class with its settings, their defaults, its tokenizer and its learner."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from torch import Tensor
+
+from headstart.config import Section, Table
+from headstart.pretraining.learner import Learner
+from headstart.pretraining.loop import TrainingConfig
+from headstart.progress import Progress
+from headstart.text.documents import TextConfig
+from headstart.text.shards import Shards
+from headstart.text.tokenise import Corpora
+from headstart.text.tokenizer import Tokenizer
+
+
+class RunConfig(Section):
+    """The settings that every run has."""
+
+    kind: str
+    size: str | None = None
+    """The published size that filled in [encoder]."""
+    seed: int = 0
+    """Decides every random draw of the run."""
+    text: TextConfig = TextConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """The folder for intermediate files, and how many processes or threads may work."""
+
+    cache: Path
+    workers: int
+
+
+ConfigT = TypeVar("ConfigT", bound=RunConfig)
+TokenizerT = TypeVar("TokenizerT", bound=Tokenizer)
+
+
+class Pretraining(ABC, Generic[ConfigT, TokenizerT]):
+    """One way to pretrain. The long methods are generators: they yield progress and return their result."""
+
+    name: str
+    """The objective's key in OBJECTIVES."""
+    config: type[ConfigT]
+
+    @abstractmethod
+    def defaults(self, size: str | None, given: Table) -> Table:
+        """The settings of `size` (--size), for everything that the user did not give."""
+
+    @abstractmethod
+    def tokenizer(
+        self, config: ConfigT, paths: list[Path], place: Workplace
+    ) -> Generator[Progress, None, TokenizerT]: ...
+
+    @abstractmethod
+    def learner(
+        self, config: ConfigT, tokenizer: TokenizerT, corpora: Corpora, place: Workplace
+    ) -> Generator[Progress, None, Learner]: ...
+
+    @abstractmethod
+    def training_bytes(self, config: ConfigT, vocabulary_size: int) -> int:
+        """The least memory that the parameters take in training, known before any of it is allocated."""
+
+    def longest_sentence(self, config: ConfigT) -> int | None:
+        """Words after which a sentence is cut, None for no limit."""
+        return None
+
+    def wrote(self, table: Table) -> bool:
+        """Whether a run's config.toml, without its [data], is of this objective."""
+        return bool(table.get("kind") == self.name)
+
+    def measurable(self, config: ConfigT, held_out: Shards) -> ConfigT:
+        """The settings for a learner that is only evaluated, on `held_out`, with weights from elsewhere."""
+        return config
+
+    def with_encoder(self, weights: Mapping[str, Tensor], encoder: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """A run's weights with the encoder's replaced by those of `encoder`, which has the same names and shapes."""
+        return {**weights, **{f"encoder.{name}": tensor for name, tensor in encoder.items()}}

@@ -1,0 +1,139 @@
+"""How BERT is pretrained: its settings, its sizes, and how its learner is built."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from headstart.config import Section, Table, pick
+from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
+from headstart.pretraining.base import Pretraining, RunConfig, Workplace
+from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
+from headstart.pretraining.bert.objective import MaskedLanguageModel
+from headstart.pretraining.initial_vectors import start_from_vectors
+from headstart.pretraining.neural import NeuralLearner, batch_tokens, training_bytes
+from headstart.progress import Progress
+from headstart.text.shards import Shards
+from headstart.text.tokenise import Corpora, learn_pieces
+from headstart.text.wordpiece import WordPieceTokenizer, load_wordpiece
+from headstart.training.optim import OptimizerConfig
+from headstart.training.seeding import freshly_initialised
+
+PUBLISHED_PIECES = 30_522
+RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
+"""Peak learning rates: smaller networks take, and need, larger steps."""
+LARGE_BATCH = 4096
+
+
+class PiecesConfig(Section):
+    """WordPiece units."""
+
+    size: int | None = Field(default=None, ge=100)
+    """Pieces to learn; left out, 30,522 or as many as the text supports."""
+    min_count: int = Field(default=2, ge=1)
+    """Rarer pieces are not learned."""
+    path: str | None = None
+    """A vocab.txt, a tokenizer.json or a folder with either, to use instead of learning one."""
+    lowercase: bool = True
+    """Fold case and strip accents, as BERT's uncased models do."""
+
+
+class BertRun(RunConfig):
+    kind: Literal["bert"] = "bert"
+    vectors: str | None = None
+    """Folder of a run of word vectors that the embeddings of whole words start from."""
+    tokenizer: PiecesConfig = PiecesConfig()
+    encoder: BertConfig
+    objective: MaskedConfig = MaskedConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+
+    @model_validator(mode="after")
+    def sequences_fit(self) -> BertRun:
+        if self.objective.length > self.encoder.positions:
+            raise ValueError(
+                f"objective.length must be at most encoder.positions; got {self.objective.length} / "
+                f"{self.encoder.positions}"
+            )
+        return self
+
+
+class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
+    name = "bert"
+    config = BertRun
+
+    def defaults(self, size: str | None, given: Table) -> Table:
+        size = size or given.get("size") or "mini"
+        return {
+            "size": size,
+            "encoder": copy.deepcopy(pick(BERT_SIZES, size, "BERT size")),
+            "optimizer": {"learning_rate": RATES[size]},
+            "training": {"epochs": 3.0, "batch": batch_tokens(size, LARGE_BATCH), "warmup": 0.06},
+        }
+
+    def tokenizer(
+        self, config: BertRun, paths: list[Path], place: Workplace
+    ) -> Generator[Progress, None, WordPieceTokenizer]:
+        settings = config.tokenizer
+        if settings.path is not None:
+            return load_wordpiece(Path(settings.path), lowercase=settings.lowercase)
+        return (
+            yield from learn_pieces(
+                paths,
+                config.text,
+                size=settings.size or PUBLISHED_PIECES,
+                lowercase=settings.lowercase,
+                min_count=settings.min_count,
+                exact=settings.size is not None,
+                cache=place.cache,
+            )
+        )
+
+    def learner(
+        self, config: BertRun, tokenizer: WordPieceTokenizer, corpora: Corpora, place: Workplace
+    ) -> Generator[Progress, None, NeuralLearner[MaskedBatch]]:
+        yield from ()
+        pieces = piece_table(tokenizer)
+        train = batches_of(config, pieces, corpora.train)
+        valid = None
+        if corpora.valid is not None:
+            valid = batches_of(self.measurable(config, corpora.valid), pieces, corpora.valid)
+        model = freshly_initialised(config.seed, lambda: new_model(config, len(tokenizer)))
+        if config.vectors is not None:
+            start_from_vectors(model.encoder.words.weight, tokenizer.pieces, Path(config.vectors), config.seed)
+        return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
+
+    def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:
+        return training_bytes(lambda: new_model(config, vocabulary_size))
+
+    def measurable(self, config: BertRun, held_out: Shards) -> BertRun:
+        """Without the word vectors it started from, and without next-sentence prediction on a single document.
+
+        One document has no other to draw a random text from; its masked pieces can still be measured.
+        """
+        objective = config.objective.model_copy(update={"nsp": config.objective.nsp and held_out.n_documents > 1})
+        return config.model_copy(update={"vectors": None, "objective": objective})
+
+
+def new_model(config: BertRun, vocabulary_size: int) -> MaskedLanguageModel:
+    return MaskedLanguageModel(Bert(config.encoder, vocabulary_size))
+
+
+def batches_of(config: BertRun, pieces: PieceTable, shards: Shards) -> MaskedBatches:
+    sequences = max(1, config.training.batch // config.objective.length)
+    return MaskedBatches(shards, pieces, config.objective, batch_sequences=sequences, seed=config.seed)
+
+
+def piece_table(tokenizer: WordPieceTokenizer) -> PieceTable:
+    return PieceTable(
+        size=len(tokenizer),
+        pad=tokenizer.pad,
+        cls=tokenizer.cls,
+        sep=tokenizer.sep,
+        mask=tokenizer.mask,
+        continues=np.array([piece.startswith("##") for piece in tokenizer.pieces]),
+    )

@@ -1,0 +1,102 @@
+"""How ELMo is pretrained: its settings, its sizes, and how its learner is built."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator
+from pathlib import Path
+from typing import Literal
+
+from headstart.config import Table, pick
+from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.pretraining.base import Pretraining, RunConfig, Workplace
+from headstart.pretraining.elmo.batches import LanguageModelBatch, LanguageModelBatches
+from headstart.pretraining.elmo.objective import ElmoLanguageModel, LanguageModelConfig
+from headstart.pretraining.elmo.spelling import teach_spelling
+from headstart.pretraining.neural import NeuralLearner, batch_tokens, training_bytes
+from headstart.pretraining.words import WordsConfig, learn_words
+from headstart.progress import Progress
+from headstart.text.shards import Shards
+from headstart.text.tokenise import Corpora
+from headstart.text.tokenizer import WordTokenizer
+from headstart.text.vocabulary import Vocabulary
+from headstart.training.optim import OptimizerConfig
+from headstart.training.seeding import freshly_initialised
+
+MOST_WORDS = 30_000
+RATES = {"tiny": 4e-3, "mini": 3e-3, "small": 1e-3, "original": 5e-4}
+"""Peak learning rates: smaller networks take, and need, larger steps."""
+LARGE_BATCH = 2048
+
+
+class ElmoRun(RunConfig):
+    kind: Literal["elmo"] = "elmo"
+    vectors: str | None = None
+    """Folder of a run of word vectors that the character network is taught to spell first."""
+    tokenizer: WordsConfig = WordsConfig()
+    encoder: ElmoConfig
+    objective: LanguageModelConfig = LanguageModelConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+
+
+class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
+    name = "elmo"
+    config = ElmoRun
+
+    def defaults(self, size: str | None, given: Table) -> Table:
+        size = size or given.get("size") or "mini"
+        return {
+            "size": size,
+            "encoder": copy.deepcopy(pick(ELMO_SIZES, size, "ELMo size")),
+            "optimizer": {"learning_rate": RATES[size], "weight_decay": 0.0, "clip": 10.0},
+            "tokenizer": {"min_count": 2},
+            # The published 8,192 samples would be most of the smallest network's work.
+            "objective": {"samples": 2_048 if size == "tiny" else 8_192},
+            "training": {
+                "epochs": 3.0,
+                "batch": batch_tokens(size, LARGE_BATCH),
+                "warmup": 0.02,
+                # Each held-out word costs two softmaxes over the whole vocabulary, so fewer are measured on the way.
+                "evaluate_units": 8_000,
+            },
+        }
+
+    def tokenizer(
+        self, config: ElmoRun, paths: list[Path], place: Workplace
+    ) -> Generator[Progress, None, WordTokenizer]:
+        return (yield from learn_words(config.tokenizer, config.text, paths, place, most=MOST_WORDS))
+
+    def longest_sentence(self, config: ElmoRun) -> int | None:
+        return config.objective.longest if config.objective.unit == "sentence" else None
+
+    def learner(
+        self, config: ElmoRun, tokenizer: WordTokenizer, corpora: Corpora, place: Workplace
+    ) -> Generator[Progress, None, NeuralLearner[LanguageModelBatch]]:
+        train = batches_of(config, tokenizer.vocabulary, corpora.train)
+        valid = None if corpora.valid is None else batches_of(config, tokenizer.vocabulary, corpora.valid)
+        model = freshly_initialised(config.seed, lambda: new_model(config, len(tokenizer)))
+        if config.vectors is not None:
+            yield from teach_spelling(model.encoder.characters, tokenizer.vocabulary, Path(config.vectors), config.seed)
+        return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
+
+    def training_bytes(self, config: ElmoRun, vocabulary_size: int) -> int:
+        return training_bytes(lambda: new_model(config, vocabulary_size))
+
+    def measurable(self, config: ElmoRun, held_out: Shards) -> ElmoRun:
+        """The weights come from the run, so the word vectors it started from are not needed."""
+        return config.model_copy(update={"vectors": None})
+
+
+def new_model(config: ElmoRun, vocabulary_size: int) -> ElmoLanguageModel:
+    return ElmoLanguageModel(Elmo(config.encoder), vocabulary_size, config.objective)
+
+
+def batches_of(config: ElmoRun, vocabulary: Vocabulary, shards: Shards) -> LanguageModelBatches:
+    return LanguageModelBatches(
+        shards,
+        vocabulary,
+        unit=config.objective.unit,
+        longest=config.objective.longest,
+        batch_tokens=config.training.batch,
+        seed=config.seed,
+    )

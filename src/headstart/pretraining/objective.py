@@ -1,0 +1,53 @@
+"""What a neural pretraining objective is: a model that turns a batch into named, summed losses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from headstart.heads.language_model import LossTerm
+
+
+class Batch(Protocol):
+    """What one step reads. A batch knows what each of its losses sums over before the model has run."""
+
+    @property
+    def mask(self) -> Tensor:
+        """(B, T), True at real tokens."""
+        ...
+
+    def to(self, device: torch.device) -> Self: ...
+
+    def counts(self) -> dict[str, int]:
+        """By the name of each loss, the number of predictions that it sums over."""
+        ...
+
+    def parts(self, n: int) -> list[Self]:
+        """The batch divided for n cores, in at most n parts."""
+        ...
+
+
+BatchT = TypeVar("BatchT", bound=Batch)
+BatchT_co = TypeVar("BatchT_co", bound=Batch, covariant=True)
+
+
+class Batches(Protocol[BatchT_co]):
+    """Batch i, for any i, going on through the epochs; len is the batches in one epoch."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int) -> BatchT_co: ...
+
+
+class Objective(nn.Module, ABC, Generic[BatchT]):
+    """An encoder with its pretraining heads."""
+
+    @abstractmethod
+    def forward(self, batch: BatchT, generator: torch.Generator | None = None) -> dict[str, LossTerm]:
+        """The summed losses by name. `generator` draws what is sampled; None where nothing may be."""
+
+    @abstractmethod
+    def activation_floats(self, B: int, T: int) -> int:
+        """About how many numbers a batch of this shape leaves for the backward pass."""

@@ -1,0 +1,34 @@
+"""Whole words as units: the settings and the vocabulary that word vectors and ELMo share."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+from pydantic import Field
+
+from headstart.config import Section
+from headstart.pretraining.base import Workplace
+from headstart.progress import Progress
+from headstart.text.documents import TextConfig
+from headstart.text.tokenise import count_words
+from headstart.text.tokenizer import WordTokenizer
+
+
+class WordsConfig(Section):
+    """Whole words as units."""
+
+    size: int | None = Field(default=None, ge=1)
+    """Words in the vocabulary; left out, as many as the text supports, up to 400,000 (static) or 30,000 (ELMo)."""
+    min_count: int = Field(default=5, ge=1)
+    """Rarer words are outside the vocabulary."""
+    lowercase: bool = False
+    """Fold case before anything else."""
+
+
+def learn_words(
+    settings: WordsConfig, text: TextConfig, paths: list[Path], place: Workplace, *, most: int
+) -> Generator[Progress, None, WordTokenizer]:
+    """Count the words of the text and keep the frequent ones, at most `most` unless the settings ask for a number."""
+    counts = yield from count_words(paths, text, lowercase=settings.lowercase, cache=place.cache, workers=place.workers)
+    return WordTokenizer(counts.vocabulary(settings.size, settings.min_count, most=most))
