@@ -42,10 +42,10 @@ def evaluate(
         f"macro-F1 {100 * found['macro_f1']:.1f} %"
     )
     width = max(5, *(len(name) for name in found["labels"]))
-    typer.echo(f"{'label':<{width}}  precision  recall     F1  examples")
+    typer.echo(f"{'label':<{width}}  precision   recall       F1  examples")
     for name, row in found["labels"].items():
-        figures = f"{100 * row['precision']:8.1f} %{100 * row['recall']:6.1f} %{100 * row['f1']:5.1f} %"
-        typer.echo(f"{name:<{width}} {figures}  {row['examples']:8,}")
+        figures = f"{100 * row['precision']:7.1f} %  {100 * row['recall']:5.1f} %  {100 * row['f1']:5.1f} %"
+        typer.echo(f"{name:<{width}}  {figures}  {row['examples']:8,}")
     if found["truncated"]:
         typer.echo(f"{found['truncated']:,} texts were longer than what it reads; the middle of each was left out.")
 

@@ -1,4 +1,4 @@
-"""The labelled examples of a comparison, checked before anything long begins."""
+"""The labelled examples of a comparison, checked before anything long begins, and what depends on their task."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from headstart.config import Table
 from headstart.errors import ConfigError, DataError
+from headstart.metrics import ACCURACY, Metric
+from headstart.report.results import Baseline, DataFacts
 from headstart.tasks.data import read_task
 from headstart.tasks.examples import Examples, ExamplesConfig, draw
 
@@ -21,7 +25,7 @@ Budget = int | Literal["all"]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Train and dev, the classes, and the draws from train: one for each budget of labels and seed."""
+    """Train and dev, the classes, and the draws from train: one for each number of labelled examples and seed."""
 
     train: Examples
     dev: Examples
@@ -30,12 +34,17 @@ class Data:
     labels: list[int]
     seeds: list[int]
     draws: dict[tuple[int, int], Examples]
+    metric: Metric = ACCURACY
 
     @property
     def gold(self) -> list[int]:
         """The class of every dev example."""
         number = {name: i for i, name in enumerate(self.names)}
         return [number[label] for label in self.dev.labels]
+
+    def gold_note(self) -> Table:
+        """What gold.json keeps, so that the predictions in the cells can be read without the dev file."""
+        return {"names": self.names, "gold": self.gold}
 
     def texts(self) -> list[str]:
         """Every text that any cell reads, once."""
@@ -57,14 +66,16 @@ def read_data(
 
 def check_labels(labels: Sequence[Budget]) -> None:
     if not labels:
-        raise ConfigError("--labels names no budget: give numbers of labels, such as 50,200,all.")
+        raise ConfigError("--labels is empty: give numbers of labelled examples, such as 50,200,all.")
     for count in labels:
         if count != ALL and (isinstance(count, bool) or not isinstance(count, int) or count < 2):
-            raise ConfigError(f"--labels takes numbers of labels from 2 on, or 'all', such as 50,200,all; got {count}.")
+            raise ConfigError(
+                f"--labels takes numbers of labelled examples, 2 or more, or 'all', such as 50,200,all; got {count}."
+            )
 
 
 def label_counts(labels: Sequence[Budget], available: int, path: Path) -> list[int]:
-    """Sorted, each once, "all" as the number it stands for."""
+    """Ascending, each once, "all" as the number it stands for."""
     counts = sorted({available if count == ALL else count for count in labels})
     if counts[-1] > available:
         raise DataError(
@@ -75,10 +86,18 @@ def label_counts(labels: Sequence[Budget], available: int, path: Path) -> list[i
 
 
 def content_of(examples: Examples) -> str:
-    """SHA-256 of texts and labels in order; the kind of file they came from does not matter."""
+    """SHA-256 of texts and labels in order, whatever the format of the file they came from."""
     return hashlib.sha256(json.dumps([examples.texts, examples.labels]).encode()).hexdigest()
 
 
-def facts_of(examples: Examples, path: Path, names: list[str]) -> Table:
+def facts_of(examples: Examples, path: Path, names: list[str]) -> DataFacts:
     counts = Counter(examples.labels)
-    return {"path": path.name, "examples": len(examples), "classes": {name: counts[name] for name in names}}
+    return DataFacts(path.name, len(examples), {name: counts[name] for name in names})
+
+
+def baseline_of(data: Data) -> Baseline:
+    """Always the most frequent label of train; of equally frequent ones, the first in the order of the classes."""
+    counts = Counter(data.train.labels)
+    most = max(data.names, key=lambda name: counts[name])
+    per_example = np.array([(float(label == most), 1.0) for label in data.dev.labels])
+    return Baseline(f"Always '{most}'", data.metric.of(per_example), per_example)

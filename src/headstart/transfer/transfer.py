@@ -17,7 +17,8 @@ from headstart.config import Table, cache_home
 from headstart.errors import ConfigError
 from headstart.metrics import mean
 from headstart.progress import Notice, Progress, result_of
-from headstart.report.plots import mix_weights
+from headstart.report.plots import mix_weights, mixes_of
+from headstart.report.results import TransferResults
 from headstart.tasks.data import TaskData, check_task, read_task
 from headstart.tasks.examples import Examples, ExamplesConfig, draw
 from headstart.training.run import RunDirectory
@@ -118,8 +119,9 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
         results = results_of(request, runs, forgotten)
         best_of(runs).classifier.save(request.out, record_of(request, results))
         write_text(request.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-        run.write_card(task_card(results))
-        picture = mix_weights(as_comparison(results))
+        typed = TransferResults.from_json(results)
+        run.write_card(task_card(typed))
+        picture = mix_weights(mixes_of(f"{typed.source}, {typed.how}", [run.mix for run in typed.runs]))
         if picture is not None:
             write_text(request.out / "mix.svg", picture)
     finally:
@@ -164,13 +166,6 @@ def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | Non
         ],
         "notices": request.data.notices,
     }
-
-
-def as_comparison(results: Table) -> Table:
-    """One row of a comparison, for the pictures that are made of those."""
-    row = {"name": results["source"], "title": f"{results['source']}, {results['how']}"}
-    cells = [{**run, "row": results["source"], "labels": results["labels"]} for run in results["runs"]]
-    return {"rows": [row], "cells": cells}
 
 
 def record_of(request: Request, results: Table) -> Table:

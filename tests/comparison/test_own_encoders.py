@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from headstart.comparison.pretraining import PRETRAINING, Recipe, pretrain_source, recipes
+
 from headstart.errors import ConfigError
 from headstart.pretraining.events import Finished
 from headstart.progress import Notice
