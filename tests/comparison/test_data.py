@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.comparison.data import check_labels, content_of, facts_of, label_counts, read_data
+from headstart.comparison.data import baseline_of, check_labels, content_of, facts_of, label_counts, read_data
 from headstart.errors import ConfigError, DataError
+from headstart.report.results import DataFacts
 from headstart.tasks.examples import Examples, ExamplesConfig
 
 
@@ -36,7 +37,16 @@ def test_every_text_of_any_draw_and_of_dev_is_listed_once(tmp_path: Path) -> Non
     assert sorted(data.texts()) == sorted(drawn | {"text 1", "other"})
     assert data.gold == [1, 0]
     assert data.notices == ["1 dev example also stands in train."]
-    assert facts_of(data.dev, dev, data.names) == {"path": "dev.csv", "examples": 2, "classes": {"0": 1, "1": 1}}
+    assert facts_of(data.dev, dev, data.names) == DataFacts("dev.csv", 2, {"0": 1, "1": 1})
+
+
+def test_the_baseline_is_the_most_frequent_label_of_train_scored_on_dev(tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", [("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")])
+    dev = write(tmp_path / "dev.csv", [("f", "yes"), ("g", "no"), ("h", "yes"), ("i", "yes")])
+    baseline = baseline_of(read_data(train, dev, ExamplesConfig(), [4], [0]))
+    assert (baseline.title, baseline.score) == ("Always 'no'", 0.25)
+    assert baseline.counts is not None
+    assert baseline.counts.tolist() == [[0, 1], [1, 1], [0, 1], [0, 1]]
 
 
 def test_content_changes_with_a_text_and_with_a_label() -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from headstart.comparison.rows import Source, check_names, choose_rows, kinds_needed
+from headstart.comparison.rows import RowEncoder, check_names, choose_rows, kinds_needed
 from headstart.errors import ConfigError
 
-SOURCES = [Source("bert", Path("runs/b")), Source("static", Path("runs/s")), Source("elmo", Path("runs/e"))]
+SOURCES = [RowEncoder("bert", Path("runs/b")), RowEncoder("static", Path("runs/s")), RowEncoder("elmo", Path("runs/e"))]
 
 
-def names(sources: list[Source], wanted: list[str] | None = None) -> list[str]:
+def names(sources: list[RowEncoder], wanted: list[str] | None = None) -> list[str]:
     return [row.name for row in choose_rows(sources, wanted)]
 
 
@@ -20,11 +20,11 @@ def test_rows_come_in_the_order_of_the_generations() -> None:
 
 
 def test_a_generation_without_a_source_has_no_row() -> None:
-    assert names([Source("elmo", Path("runs/e"))]) == ["scratch", "elmo-frozen", "elmo-finetune"]
+    assert names([RowEncoder("elmo", Path("runs/e"))]) == ["scratch", "elmo-frozen", "elmo-finetune"]
 
 
 def test_several_runs_of_a_kind_are_told_apart_by_folder() -> None:
-    two = [Source("elmo", Path("runs/large")), Source("elmo", Path("runs/small"))]
+    two = [RowEncoder("elmo", Path("runs/large")), RowEncoder("elmo", Path("runs/small"))]
     found = choose_rows(two, ["elmo-frozen"])
     assert [row.name for row in found] == ["elmo-frozen:large", "elmo-frozen:small"]
     assert found[0].title == "ELMo (large), frozen"
@@ -35,7 +35,7 @@ def test_several_runs_of_a_kind_are_told_apart_by_folder() -> None:
 
 def test_two_folders_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="folders called 'e'"):
-        choose_rows([Source("elmo", Path("one/e")), Source("elmo", Path("two/e"))], None)
+        choose_rows([RowEncoder("elmo", Path("one/e")), RowEncoder("elmo", Path("two/e"))], None)
 
 
 def test_an_unknown_row_names_the_nearest() -> None:

@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import pytest
 
+from headstart.comparison.events import MeanSoFar
 from headstart.comparison.summary import seconds_left, table_so_far
+from headstart.report.results import Cell
 
 
-def cell(row: str, labels: int, accuracy: float, seconds: float) -> dict:
-    return {"row": row, "labels": labels, "accuracy": accuracy, "seconds": seconds}
+def cell(row: str, labels: int, accuracy: float, seconds: float, *, collapsed: bool = False) -> Cell:
+    return Cell(
+        row=row, labels=labels, seed=0, metric="accuracy", scores={"accuracy": accuracy}, seconds=seconds, steps=1,
+        best_step=1, collapsed=collapsed, mix={}, parameters=1, truncated=0,
+    )  # fmt: skip
 
 
 def test_means_of_the_seeds_done() -> None:
-    cells = [cell("a", 50, 0.5, 1), cell("b", 50, 0.75, 1), cell("a", 50, 1.0, 1)]
-    assert table_so_far(cells) == [
-        {"row": "a", "labels": 50, "mean": 0.75, "scores": [0.5, 1.0]},
-        {"row": "b", "labels": 50, "mean": 0.75, "scores": [0.75]},
-    ]
+    cells = [cell("a", 50, 0.5, 1, collapsed=True), cell("b", 50, 0.75, 1), cell("a", 50, 1.0, 1)]
+    assert table_so_far(cells) == [MeanSoFar("a", 50, 0.75, [0.5, 1.0], 1), MeanSoFar("b", 50, 0.75, [0.75], 0)]
 
 
 def test_a_cell_takes_as_long_as_those_most_like_it() -> None:

@@ -1,10 +1,10 @@
-"""`headstart compare sentiment`: flags to one call, watched as a growing table, and its result on stdout."""
+"""`headstart compare`: options to one call, watched as a growing table; the results go to stdout."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,41 +23,50 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from headstart.comparison.compare import CompareEvent
+    from headstart.report.results import Comparison
 
 PIPE_WIDTH = 160
+NARROWEST_COLUMN = 8
 
 
 def compare(
     task: Task,
     *,
-    train: Annotated[Path, typer.Option("--train", metavar="FILE", help="Labelled examples to learn from.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report, the models and all cells.")],
+    train: Annotated[Path, typer.Option("--train", metavar="FILE", help="Labelled examples to train on.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report, the models and every run.")],
     dev: Annotated[
         Path | None,
-        typer.Option("--dev", metavar="FILE", help="Examples to be measured on; left out, a tenth of --train."),
+        typer.Option(
+            "--dev", metavar="FILE", help="Labelled examples to evaluate on. Default: a tenth of --train, held out."
+        ),
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option("--text", metavar="TEXT", help="Unlabelled text to pretrain on; may be given often."),
+        typer.Option("--text", metavar="TEXT", help="Unlabelled text to pretrain on; may be repeated."),
     ] = None,
     with_: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="SRC", help="A pretrained run, minilm or other weights; may be given often."),
+        typer.Option(
+            "--with", metavar="SRC", help="An encoder to compare: a run, minilm, other weights. May be repeated."
+        ),
     ] = None,
     rows: Annotated[
         str | None,
         typer.Option(
-            "--rows", metavar="NAMES", help="Rows, such as scratch,elmo-frozen. Default: all but bert-frozen."
+            "--rows", metavar="NAMES", help="Which rows, such as scratch,elmo-frozen. Default: the usual five."
         ),
     ] = None,
     labels: Annotated[
-        str, typer.Option("--labels", metavar="COUNTS", help="Budgets of labels, such as 50,200,all.")
+        str,
+        typer.Option(
+            "--labels", metavar="COUNTS", help="Numbers of labelled examples to train on, such as 50,200,all."
+        ),
     ] = "50,200,1000",
     seeds: Annotated[
-        int, typer.Option("--seeds", help="How often each cell is fitted, on other labels each time.")
+        int, typer.Option("--seeds", help="Runs per row and number of examples, each on another sample.")
     ] = 5,
     budget: Annotated[
-        str | None, typer.Option("--budget", metavar="TIME", help="Time for all pretraining. Default: 20m.")
+        str | None, typer.Option("--budget", metavar="TIME", help="Time for all pretraining together. Default: 20m.")
     ] = None,
     text_field: TextField = None,
     label_field: LabelField = None,
@@ -68,9 +77,9 @@ def compare(
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare head starts on your labels: scratch, word vectors, ELMo and BERT, and say which to deploy.
+    """Compare scratch, word vectors, ELMo and BERT on your labelled examples, and say which to deploy.
 
-    Stopped or killed, the same command goes on where it was.
+    After a stop or a kill, the same command goes on where it was.
     """
     from headstart.cli.weights import fetch_named
     from headstart.comparison.compare import compare as run_comparison
@@ -94,9 +103,9 @@ def compare(
     watch_comparison(events, out, quiet)
 
 
-def watch_comparison(events: Generator[CompareEvent, None, Any], out: Path, quiet: bool) -> None:
+def watch_comparison(events: Generator[CompareEvent, None, Comparison], out: Path, quiet: bool) -> None:
     """Show each event, then the results; the first Ctrl-C stops with everything saved."""
-    from headstart.cli.comparing import watching
+    from headstart.cli.comparison_table import watching
     from headstart.cli.pretrain import stop_requests
     from headstart.comparison.events import CellDone, Compared
 
@@ -105,7 +114,7 @@ def watch_comparison(events: Generator[CompareEvent, None, Any], out: Path, quie
         for event in events:
             show(event)
             if isinstance(event, CellDone):
-                done = f" {event.done} of {event.total} cells are done."
+                done = f" {event.done} of {event.total} runs are done."
             if isinstance(event, Compared):
                 results = event.results
             elif stop.asked:
@@ -120,9 +129,10 @@ def split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def show_results(results: dict[str, Any], out: Path, quiet: bool) -> None:
+def show_results(results: Comparison, out: Path, quiet: bool) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from headstart.report.html import table_rows
 
@@ -130,54 +140,59 @@ def show_results(results: dict[str, Any], out: Path, quiet: bool) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_WIDTH)
     header, rows = table_rows(results)
-    table = Table(title=f"{results['task']}: {results['metric']} on {results['dev']['path']}")
+    table = Table(title=Text(f"{results.task}: {results.metric_title} in % on {results.dev.path}"))
     for number, column in enumerate(header):
-        table.add_column(column, justify="right" if number else "left")
+        # Without a least width, rich squeezes a wide table on a narrow terminal until nothing can be read.
+        table.add_column(column, justify="right" if number else "left", min_width=NARROWEST_COLUMN)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console.print(table)
     console.print("mean over the seeds (95 % interval); * differs from the row above by more than chance (p < 0.05)")
+    if any(entry.collapsed for entry in results.table):
+        console.print("collapsed: so many of the runs gave every text the same answer")
     if not quiet:
         show_findings(results, console)
     typer.echo(out / "report.html")
 
 
-def show_findings(results: dict[str, Any], console: Console) -> None:
+def show_findings(results: Comparison, console: Console) -> None:
     def say(line: str = "") -> None:
         console.print(line, markup=False, soft_wrap=True)
 
     sections = {
-        "Labels saved": [saved["sentence"] for saved in results["labels_saved"]],
+        "Labelled examples saved": [saved.sentence for saved in results.labels_saved],
         "Layer weights": mix_lines(results),
         "Time": time_lines(results),
-        "Notices": results["notices"],
+        "Notices": results.notices,
     }
     for title, lines in sections.items():
         if lines:
             say(title)
             for line in lines:
                 say(f"  {line}")
-    if results["advice"]:
+    if results.advice is not None:
         say()
-        say(results["advice"]["sentence"])
+        say(results.advice.sentence)
 
 
-def mix_lines(results: dict[str, Any]) -> list[str]:
-    """The learned weight of each layer, with the most labels, as a mean over the seeds."""
+def mix_lines(results: Comparison) -> list[str]:
+    """The learned weight of each layer, with the most labelled examples, as a mean over the seeds."""
     from headstart.report.plots import mix_groups
+    from headstart.report.results import LayerWeights
     from headstart.transfer.card import mix_text
 
-    return [f"{mix.title}: {mix_text({'weights': mix.weights, 'gamma': mix.gamma})}" for mix in mix_groups(results)]
+    return [f"{mix.title}: {mix_text(LayerWeights(mix.weights, mix.gamma))}" for mix in mix_groups(results)]
 
 
-def time_lines(results: dict[str, Any]) -> list[str]:
+def time_lines(results: Comparison) -> list[str]:
     from headstart.report.wording import duration
 
-    most = results["labels"][-1]
-    seconds = {entry["row"]: entry["seconds"] for entry in results["table"] if entry["labels"] == most}
+    seconds = {entry.row: entry.seconds for entry in results.at_most_labels()}
     lines = []
-    for row in results["rows"]:
-        before = row["pretraining_seconds"]
+    for row in results.rows:
+        before = row.pretraining_seconds
         pretrained = "" if before is None else f"pretrained in {duration(before)}, then "
-        lines.append(f"{row['title']}: {pretrained}{seconds[row['name']]:.1f} s for a fit with {most:,} labels")
+        lines.append(
+            f"{row.title}: {pretrained}{seconds[row.name]:.1f} s for a fit to {results.labels[-1]:,} labelled examples"
+        )
     return lines

@@ -1,4 +1,4 @@
-"""`headstart demo`: fetch, pretrain, compare. Needs nothing but the package index, once."""
+"""`headstart demo`: fetch, pretrain, compare. It needs the package index, and that only once."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import typer
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the demo; one begun there is gone on with.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the demo; one that was begun there goes on.")] = Path(
         ".demo"
     ),
-    seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining.")] = 140.0,
-    seeds: Annotated[int, typer.Option("--seeds", help="How often each cell is fitted.")] = 3,
+    seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining together, in seconds.")] = 140.0,
+    seeds: Annotated[int, typer.Option("--seeds", help="Runs per row and number of examples.")] = 3,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
 ) -> None:
-    """Compare the generations on film reviews: pretrain on 25,000, then learn from 50 to 1,000 labelled sentences.
+    """Compare word vectors, ELMo and BERT on film reviews: pretrain on 25,000, then train on 50 to 1,000 sentences.
 
-    A BERT that was really pretrained (minilm) is downloaded and takes part.
+    A published BERT (minilm) is downloaded and compared too.
     """
     from headstart.cli.compare import watch_comparison
     from headstart.comparison.demo import demo as run_demo

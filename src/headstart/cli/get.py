@@ -58,7 +58,7 @@ def show_list(home: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from headstart.cli.display import size_text
+    from headstart.cli.progress_lines import size_text
     from headstart.weights.catalogue import catalogue
 
     table = Table(width=COLUMNS, box=None, pad_edge=False)

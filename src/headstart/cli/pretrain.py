@@ -153,7 +153,7 @@ def watch(
     **arguments: Any,
 ) -> None:
     """Run it, showing each event; the first Ctrl-C stops after the step at hand with everything saved."""
-    from headstart.cli.display import display
+    from headstart.cli.progress_lines import display
     from headstart.config import parse_assignment
     from headstart.pretraining.pretrain import pretrain
     from headstart.progress import Notice

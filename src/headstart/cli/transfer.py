@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from headstart.config import Section
+    from headstart.report.results import Run, TransferResults
     from headstart.tasks.base import Task as AnyTask
     from headstart.transfer.transfer import TransferEvent, Transferred
 
@@ -111,8 +112,8 @@ def transfer(
 
 def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) -> Transferred:
     """Show each event; Ctrl-C ends it."""
-    from headstart.cli.display import display
     from headstart.cli.pretrain import stop_requests
+    from headstart.cli.progress_lines import display
 
     with stop_requests() as stop, display(quiet) as show:
         for event in events:
@@ -144,26 +145,23 @@ def settings_given(flags: dict[str, Any], settings: list[str] | None) -> dict[st
     return overlay(settings_table(given), settings_table(settings or []))
 
 
-def transferred_text(results: dict[str, Any], out: Path) -> str:
-    from headstart.transfer.card import forgetting_text, mix_text, task_score
+def transferred_text(results: TransferResults, out: Path) -> str:
+    from headstart.transfer.card import forgetting_text, learned, mix_text, score_text
 
-    score = f"dev accuracy {task_score(results)}, macro-F1 {100 * results['macro_f1']:.1f} %"
-    lines = [*map(run_line, results["runs"])]
-    lines.append(f"{results['source']}, {results['how']}, {results['labels']:,} labels: {score}")
-    mixes = {place: mix for place, mix in results["mix"].items() if len(mix["weights"]) > 1}
-    lines += [f"layer weights at the {place}: {mix_text(mix)}" for place, mix in mixes.items()]
-    if results["forgetting"]:
-        lines.append(f"forgetting: {forgetting_text(results['forgetting'])}")
-    if results["truncated"]:
-        lines.append(f"{results['truncated']:,} texts were longer than what it reads; the middle of each was left out")
-    return "\n".join([*lines, f"{out}: the classifier of seed {results['best_seed']}; see {out / 'CARD.md'}"])
+    lines = [*map(run_line, results.runs)]
+    lines.append(f"{results.source}, {results.how}, {results.labels:,} labelled examples: dev {score_text(results)}")
+    lines += [f"layer weights at the {place}: {mix_text(mix)}" for place, mix in learned(results.mix).items()]
+    if results.forgetting is not None:
+        lines.append(f"forgetting: {forgetting_text(results.forgetting)}")
+    if results.truncated:
+        lines.append(f"{results.truncated:,} texts were longer than what it reads; the middle of each was left out")
+    return "\n".join([*lines, f"{out}: the model of seed {results.best_seed}; see {out / 'CARD.md'}"])
 
 
-def run_line(run: dict[str, Any]) -> str:
-    from headstart.report.wording import duration
+def run_line(run: Run) -> str:
+    from headstart.report.wording import duration, percent, score_name
 
-    flag = "; COLLAPSED: it gives every text the same label" if run["collapsed"] else ""
-    return (
-        f"seed {run['seed']}: accuracy {100 * run['accuracy']:.1f} %, macro-F1 {100 * run['macro_f1']:.1f} %, "
-        f"best at step {run['best_step']:,} of {run['steps']:,}, {duration(run['seconds'])}{flag}"
-    )
+    scores = ", ".join(f"{score_name(name)} {percent(value)}" for name, value in run.scores.items())
+    flag = "; COLLAPSED: it gives every text the same answer" if run.collapsed else ""
+    steps = f"best at step {run.best_step:,} of {run.steps:,}"
+    return f"seed {run.seed}: {scores}, {steps}, {duration(run.seconds)}{flag}"

@@ -57,7 +57,7 @@ def export(
 
 def watched(work: Generator[Progress, None, ResultT], quiet: bool) -> ResultT:
     """Show how far a generator is, and give back what it made."""
-    from headstart.cli.display import display
+    from headstart.cli.progress_lines import display
 
     with display(quiet) as show:
         while True:

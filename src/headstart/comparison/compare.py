@@ -1,4 +1,4 @@
-"""The third verb: which head start is worth it, with this text, these labels and this machine?"""
+"""`compare`: which pretrained encoder is worth it, with this text, these labelled examples and this machine?"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from headstart.atomic import write_text
 from headstart.comparison.cells import CellEvent, Cells
-from headstart.comparison.data import Budget, Data, check_labels, content_of, read_data
+from headstart.comparison.data import Budget, Data, baseline_of, check_labels, content_of, read_data
 from headstart.comparison.events import Began, Compared, RowPretraining
 from headstart.comparison.folder import ComparisonFolder
-from headstart.comparison.pretraining import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_source, recipes
-from headstart.comparison.rows import Row, Source, check_names, choose_rows, kinds_needed
+from headstart.comparison.own_encoders import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_own, recipes
+from headstart.comparison.rows import Row, RowEncoder, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
 from headstart.config import Table, cache_home, nearest, overlay, settings_of, settings_table
 from headstart.errors import ConfigError
@@ -24,6 +24,7 @@ from headstart.pretraining.pretrain import Event, Sources, as_list
 from headstart.progress import Notice, result_of
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
+from headstart.report.results import Comparison
 from headstart.tasks.data import check_task
 from headstart.tasks.examples import ExamplesConfig
 from headstart.text.documents import content_key, discover
@@ -39,7 +40,7 @@ SETTINGS = ("transfer", "rows", "pretrain")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for, with everything checked that can be checked without reading the data."""
+    """The arguments of `compare`, checked as far as they can be without reading the data."""
 
     task: str
     train: Path
@@ -61,8 +62,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A comparison that may begin: the data are read, the rows chosen, the sources that exist opened."""
+class Prepared:
+    """A comparison that may begin: the data are read, the rows chosen, the encoders that exist opened."""
 
     request: Request
     data: Data
@@ -88,16 +89,16 @@ def compare(
     resume: bool = True,
     cache: str | Path | None = None,
     workers: int | None = None,
-) -> Generator[CompareEvent, None, Table]:
-    """Fit every row with every budget of labels and every seed, and write the table and a report into `out`.
+) -> Generator[CompareEvent, None, Comparison]:
+    """Fit every row to every number of labelled examples with every seed; write the table and a report into `out`.
 
-    Rows start from scratch, from the sources in `with_`, and, with `text`, from word vectors, an ELMo and a BERT that
-    are pretrained here within `budget` (20 minutes for all) where `with_` has no run of the kind. `settings` are
-    {"transfer.fitting.epochs": 3} for every row, {"rows.bert-finetune.fitting.epochs": 2} for one, and
-    {"pretrain.bert.size": "mini"} for what is pretrained.
+    Rows start from scratch, from the encoders in `with_`, and, given `text`, from word vectors, an ELMo and a BERT
+    pretrained here, within `budget` (20 minutes in all), where `with_` has no run of that kind. `labels` are the
+    numbers of labelled examples to train on. `settings` are {"transfer.fitting.epochs": 3} for every row,
+    {"rows.bert-finetune.fitting.epochs": 2} for one, and {"pretrain.bert.size": "mini"} for what is pretrained.
 
-    The work happens as the returned generator is drawn from. A comparison that was stopped or killed goes on where it
-    was when it is asked for again; the last event is `Compared`.
+    The work happens as the returned generator is consumed. A comparison that was stopped or killed goes on where it
+    was when it is asked for again. The last event is `Compared`, and its results are what the generator returns.
 
         for event in headstart.compare(train="train.csv", dev="dev.csv", text="reviews.txt", out="runs/compared"):
             print(event)
@@ -140,56 +141,55 @@ def compare(
     return run_comparison(request)
 
 
-def run_comparison(request: Request) -> Generator[CompareEvent, None, Table]:
-    comparison = prepare_comparison(request)
-    folder, plan = ComparisonFolder(request.out), plan_of(comparison)
+def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison]:
+    prepared = prepare_comparison(request)
+    folder, plan = ComparisonFolder(request.out), plan_of(prepared)
     folder.check(plan, request.resume)
-    for recipe in comparison.recipes:
+    for recipe in prepared.recipes:
         check_recipe(recipe, request.text, folder.pretrained / recipe.kind)
-    data = comparison.data
-    with folder.claimed(plan, {"names": data.names, "gold": data.gold}):
+    data, rows = prepared.data, prepared.rows
+    with folder.claimed(plan, data.gold_note()):
         yield from map(Notice, data.notices)
-        cells = Cells(comparison.rows, data, folder, request.cache)
+        cells = Cells(rows, data, folder, request.cache)
         cells.find_done()
-        yield Began(comparison.rows, data.labels, data.seeds, cells.total(), len(cells.done), table_so_far(cells.done))
-        for recipe in comparison.recipes:
+        done = table_so_far(cells.done)
+        yield Began(rows, data.labels, data.seeds, cells.total(), len(cells.done), done, baseline_of(data))
+        for recipe in prepared.recipes:
             out = folder.pretrained / recipe.kind
-            yield from pretrain_source(recipe, request.text, out, cache=request.cache, workers=request.workers)
+            yield from pretrain_own(recipe, request.text, out, cache=request.cache, workers=request.workers)
         if len(cells.done) < cells.total():
-            starts = starts_of(comparison)
-            configs = {
-                row.name: settings_for(starts[row.name], row.how, given_for(row, request)) for row in comparison.rows
-            }
+            starts = starts_of(prepared)
+            configs = {row.name: settings_for(starts[row.name], row.how, given_for(row, request)) for row in rows}
             yield from cells.run(starts, configs)
-        results = results_of(
-            request.task, comparison.rows, cells.in_order(), data, request.train, request.dev or request.train
-        )
+        results = results_of(request.task, rows, cells.in_order(), data, request.train, request.dev or request.train)
         write_results(results, request.out)
         yield Compared(results, request.out)
         return results
 
 
-def prepare_comparison(request: Request) -> Comparison:
-    """Everything that can go wrong for a reason the user can mend goes wrong here, before anything long."""
+def prepare_comparison(request: Request) -> Prepared:
+    """Whatever the user can put right is refused here, before anything long begins."""
+    if request.text:
+        discover(request.text)  # a path that does not exist is refused even where no row needs the text
     data = read_data(request.train, request.dev, request.examples, request.labels, request.seeds)
     opened: dict[Path, Start] = {}
-    sources: dict[Path, Source] = {}
+    sources: dict[Path, RowEncoder] = {}
     for name in request.with_:
         start = open_start(name, request.cache)
         if start.pretrained is not None and Path(name).resolve() not in sources:
-            sources[Path(name).resolve()] = Source(start.kind, Path(name), from_elsewhere=start.run is None)
+            sources[Path(name).resolve()] = RowEncoder(start.kind, Path(name), from_elsewhere=start.run is None)
             opened[Path(name)] = start
             data.notices.extend(start.pretrained.notices)
     kinds: set[str] = set()
     if request.text:
-        # An encoder from elsewhere stands beside what this text gives, and not in its place.
+        # Weights of others are compared with what this text gives, so they do not replace it.
         kinds = kinds_needed(request.rows, sources.values()) - {
             start.kind for start in opened.values() if start.run is not None
         }
     own = request.out / "pretrained" / STATIC if STATIC in kinds else None
     given = (path for path, start in opened.items() if start.kind == STATIC and (path / "config.toml").is_file())
     made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
-    here = [Source(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
+    here = [RowEncoder(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
     rows = choose_rows([*here, *sources.values()], request.rows)
     for name in request.by_row:
         if not any(row.is_called([name]) for row in rows):
@@ -198,27 +198,27 @@ def prepare_comparison(request: Request) -> Comparison:
     for row in rows:
         transfer_settings(row, opened, request)
     if request.text and not made:
-        data.notices.append("--text was not used: --with already has an encoder of every kind that the rows need.")
-    return Comparison(request, data, rows, made, opened)
+        data.notices.append("--text was not used: the rows need no encoder beyond those given by --with.")
+    return Prepared(request, data, rows, made, opened)
 
 
 def given_for(row: Row, request: Request) -> Table:
-    """What was asked for a row: for all rows, then for its group, then for itself alone."""
+    """The settings given for a row: those for all rows, then for its group, then for itself alone."""
     own = sorted((name for name in request.by_row if row.is_called([name])), key=len)
     return overlay(request.transfer, *(request.by_row[name] for name in own))
 
 
 def transfer_settings(row: Row, opened: Mapping[Path, Start], request: Request) -> TransferConfig:
-    """A row's settings. For an encoder yet to be made they are those of scratch: enough to tell a wrong key."""
+    """A row's settings. For an encoder yet to be pretrained they are those of scratch: enough to find a wrong key."""
     start = opened[row.source.path] if row.source is not None and not row.source.made_here else open_start(SCRATCH)
     return settings_for(start, row.how, given_for(row, request))
 
 
-def starts_of(comparison: Comparison) -> dict[str, Start]:
-    """Where each row starts from, by its name; every encoder exists by now and is opened once."""
-    opened = dict(comparison.opened)
+def starts_of(prepared: Prepared) -> dict[str, Start]:
+    """What each row starts from, by its name; every encoder exists by now and is opened once."""
+    opened = dict(prepared.opened)
     starts: dict[str, Start] = {}
-    for row in comparison.rows:
+    for row in prepared.rows:
         if row.source is None:
             starts[row.name] = open_start(SCRATCH)
             continue
@@ -228,17 +228,17 @@ def starts_of(comparison: Comparison) -> dict[str, Start]:
     return starts
 
 
-def plan_of(comparison: Comparison) -> Table:
-    """Everything that decides the results, in a form that equals itself after a round trip through JSON."""
-    request, data = comparison.request, comparison.data
-    made = {recipe.kind: recipe.as_table() for recipe in comparison.recipes}
+def plan_of(prepared: Prepared) -> Table:
+    """Everything that decides the results, in a form that is unchanged by a round trip through JSON."""
+    request, data = prepared.request, prepared.data
+    made = {recipe.kind: recipe.as_table() for recipe in prepared.recipes}
     rows: Table = {}
-    for row in comparison.rows:
+    for row in prepared.rows:
         rows[row.name] = {"kind": row.kind, "how": row.how}
         if row.source is None or not row.source.made_here:
-            rows[row.name]["settings"] = settings_of(transfer_settings(row, comparison.opened, request))
+            rows[row.name]["settings"] = settings_of(transfer_settings(row, prepared.opened, request))
         if row.source is not None and not row.source.made_here:
-            rows[row.name]["weights"] = fingerprint_of(comparison.opened[row.source.path])
+            rows[row.name]["weights"] = fingerprint_of(prepared.opened[row.source.path])
     plan = {
         "task": request.task,
         "headstart": version("headstart"),
@@ -260,8 +260,8 @@ def fingerprint_of(start: Start) -> str | None:
     return None if start.pretrained is None else encoder_fingerprint(start.pretrained.encoder)
 
 
-def write_results(results: Table, out: Path) -> None:
-    write_text(out / "results.json", json.dumps(results, indent=1, ensure_ascii=False))
+def write_results(results: Comparison, out: Path) -> None:
+    write_text(out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False))
     write_text(out / "results.csv", csv_text(results))
     write_text(out / "learning_curve.svg", learning_curve(results))
     write_report(results, out / "report.html")
@@ -270,7 +270,7 @@ def write_results(results: Table, out: Path) -> None:
 def seed_list(seeds: int | Sequence[int]) -> list[int]:
     found = list(range(seeds)) if isinstance(seeds, int) else sorted(set(seeds))
     if not found or found[0] < 0:
-        raise ConfigError(f"--seeds takes how many seeds to run, at least 1; got {seeds}.")
+        raise ConfigError(f"--seeds takes how many seeds to run, 1 or more; got {seeds}.")
     return found
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from headstart.config import Table
+from headstart.config import Section, Table
 from headstart.errors import ConfigError, DataError
-from headstart.tasks.data import read_task
-from headstart.tasks.examples import Examples, ExamplesConfig, draw
+from headstart.report.results import Baseline, DataFacts
+from headstart.tasks.base import Task
+from headstart.tasks.examples import draw, read_task
 
 ALL: Literal["all"] = "all"
 Budget = int | Literal["all"]
@@ -21,50 +20,56 @@ Budget = int | Literal["all"]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Train and dev, the classes, and the draws from train: one for each budget of labels and seed."""
+    """A task with its train and dev examples, and the draws from train: one for each number of examples and seed."""
 
-    train: Examples
-    dev: Examples
-    names: list[str]
+    task: Task[Any, Any]
+    train: list[Any]
+    dev: list[Any]
     notices: list[str]
     labels: list[int]
     seeds: list[int]
-    draws: dict[tuple[int, int], Examples]
+    draws: dict[tuple[int, int], list[Any]]
 
-    @property
-    def gold(self) -> list[int]:
-        """The class of every dev example."""
-        number = {name: i for i, name in enumerate(self.names)}
-        return [number[label] for label in self.dev.labels]
+    def gold_note(self) -> Table:
+        """What gold.json keeps, so that the answers in the cells can be read without the dev file."""
+        return {"names": list(self.task.to_table()["labels"]), "gold": [self.task.gold(example) for example in self.dev]}
 
-    def texts(self) -> list[str]:
-        """Every text that any cell reads, once."""
-        drawn = {text: None for examples in self.draws.values() for text in examples.texts}
-        return list(drawn | dict.fromkeys(self.dev.texts))
+    def examples(self) -> list[Any]:
+        """Every example that any cell reads, once for each different input, in a fixed order."""
+        drawn = [example for examples in self.draws.values() for example in examples]
+        return list({self.task.key(example): example for example in [*drawn, *self.dev]}.values())
 
 
 def read_data(
-    train_path: Path, dev_path: Path | None, config: ExamplesConfig, labels: Sequence[Budget], seeds: list[int]
+    kind: type[Task[Any, Any]],
+    train_path: Path,
+    dev_path: Path | None,
+    config: Section,
+    labels: Sequence[Budget],
+    seeds: list[int],
 ) -> Data:
-    task = read_task(train_path, dev_path, config)
-    train = task.train
-    counts = label_counts(labels, len(train), train_path)
+    data = read_task(kind, train_path, dev_path, config)
+    counts = label_counts(labels, len(data.train), train_path)
     draws = {
-        (count, seed): draw(train, count if count < len(train) else None, seed) for count in counts for seed in seeds
+        (count, seed): draw(data.task, data.train, count if count < len(data.train) else None, seed)
+        for count in counts
+        for seed in seeds
     }
-    return Data(train, task.dev, task.names, task.notices, counts, seeds, draws)
+    return Data(data.task, data.train, data.dev, data.notices, counts, seeds, draws)
 
 
 def check_labels(labels: Sequence[Budget]) -> None:
     if not labels:
-        raise ConfigError("--labels names no budget: give numbers of labels, such as 50,200,all.")
+        raise ConfigError("--labels is empty: give numbers of labelled examples, such as 50,200,all.")
     for count in labels:
         if count != ALL and (isinstance(count, bool) or not isinstance(count, int) or count < 2):
-            raise ConfigError(f"--labels takes numbers of labels from 2 on, or 'all', such as 50,200,all; got {count}.")
+            raise ConfigError(
+                f"--labels takes numbers of labelled examples, 2 or more, or 'all', such as 50,200,all; got {count}."
+            )
 
 
 def label_counts(labels: Sequence[Budget], available: int, path: Path) -> list[int]:
-    """Sorted, each once, "all" as the number it stands for."""
+    """Ascending, each once, "all" as the number it stands for."""
     counts = sorted({available if count == ALL else count for count in labels})
     if counts[-1] > available:
         raise DataError(
@@ -74,11 +79,15 @@ def label_counts(labels: Sequence[Budget], available: int, path: Path) -> list[i
     return counts
 
 
-def content_of(examples: Examples) -> str:
-    """SHA-256 of texts and labels in order; the kind of file they came from does not matter."""
-    return hashlib.sha256(json.dumps([examples.texts, examples.labels]).encode()).hexdigest()
+def facts_of(task: Task[Any, Any], examples: Sequence[Any], path: Path) -> DataFacts:
+    """classes: how many examples each stratum has, where the task has any."""
+    counts = Counter(task.stratum(example) for example in examples)
+    names = [name for name in task.to_table()["labels"] if name in counts]
+    return DataFacts(path.name, len(examples), {name: counts[name] for name in names})
 
 
-def facts_of(examples: Examples, path: Path, names: list[str]) -> Table:
-    counts = Counter(examples.labels)
-    return {"path": path.name, "examples": len(examples), "classes": {name: counts[name] for name in names}}
+def baseline_of(data: Data) -> Baseline:
+    """The task's own: what no model should fall below."""
+    title, answers = data.task.baseline(data.train, data.dev)
+    counts = data.task.all_counts(data.dev, answers)
+    return Baseline(title[:1].upper() + title[1:], data.task.metric.of(counts), counts)

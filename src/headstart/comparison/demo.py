@@ -1,4 +1,4 @@
-"""The demo: which head start helps to tell praise from blame, with text, labels and weights that are downloaded."""
+"""The demo: a comparison on film reviews, with text, labelled examples and a BERT that are downloaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from headstart.atomic import write_text
 from headstart.comparison.compare import CompareEvent, compare
-from headstart.config import Table, cache_home
+from headstart.config import cache_home
+from headstart.report.results import Comparison
 from headstart.weights.fetching import fetch
 
 LABELS = (50, 200, 1000)
@@ -19,18 +20,18 @@ SEEDS = 3
 PRETRAINING_SECONDS = 140.0
 DEV_SENTENCES = 500
 DOWNLOADED = "minilm"
-# So small a vocabulary leaves more of the few minutes to each of its entries.
+# In so few minutes each entry of a small vocabulary is seen more often.
 SETTINGS: dict[str, Any] = {
     "pretrain.text.one_per_line": True,
     "pretrain.elmo.tokenizer.size": 10_000,
     "pretrain.bert.tokenizer.size": 8_000,
-    # Looking at dev would otherwise take as long as learning from so few labels.
+    # Evaluating on dev more often would take as long as learning from so few examples.
     "transfer.fitting.evaluations": 5,
     "transfer.fitting.min_steps": 120,
     "transfer.fitting.epochs": 4.0,
     "rows.elmo-finetune.fitting.min_steps": 80,
     "rows.elmo-finetune.fitting.epochs": 2.0,
-    # A step of the large one takes as long as ten of the others.
+    # A step of the downloaded encoder takes as long as ten of the others.
     f"rows.bert-finetune:{DOWNLOADED}.fitting.batch": 16,
     f"rows.bert-finetune:{DOWNLOADED}.fitting.min_steps": 40,
     f"rows.bert-finetune:{DOWNLOADED}.fitting.epochs": 1.0,
@@ -41,7 +42,7 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class DemoFiles:
-    """What is made of the download: reviews to pretrain on, labelled sentences to learn from and to be measured on."""
+    """What is made of the download: reviews to pretrain on, labelled sentences to train on and to evaluate on."""
 
     text: Path
     train: Path
@@ -50,9 +51,8 @@ class DemoFiles:
 
 def demo(
     out: Path, seconds: float = PRETRAINING_SECONDS, seeds: int = SEEDS, cache: Path | None = None
-) -> Generator[CompareEvent, None, Table]:
-    """Fetch reviews and a BERT, and compare on the short reviews, which are labelled: what pretraining on the long ones
-    is worth, and what that BERT is."""
+) -> Generator[CompareEvent, None, Comparison]:
+    """Fetch reviews and a BERT; compare them on labelled sentences with encoders pretrained on the reviews."""
     cache = cache or cache_home()
     reviews = yield from fetch("imdb", cache)
     sentences = yield from fetch("rotten-tomatoes", cache)
@@ -80,7 +80,7 @@ def write_files(long: Path, short: Path, folder: Path) -> DemoFiles:
     files = DemoFiles(folder / "reviews.txt", folder / "train.csv", folder / "dev.csv")
     reviews = [" ".join(text.replace("<br />", " ").split()) for text, _ in read_examples(long)]
     sentences = read_examples(short)
-    # The file lists one label, then the other: an even choice over all of it holds out both alike.
+    # The file lists one label, then the other: every so many-th line holds out the same share of both.
     step = len(sentences) // DEV_SENTENCES
     write_text(files.text, "\n".join(reviews) + "\n")
     write_examples(files.dev, sentences[::step])

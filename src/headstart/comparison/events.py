@@ -1,4 +1,4 @@
-"""What the watcher of a comparison is told, besides what pretraining and fitting tell themselves."""
+"""What a comparison reports while it runs, besides what pretraining and fitting report themselves."""
 
 from __future__ import annotations
 
@@ -6,24 +6,37 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart.comparison.rows import Row
-from headstart.config import Table
+from headstart.report.results import Baseline, Cell, Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSoFar:
+    """One row at one number of labelled examples, over the seeds done so far."""
+
+    row: str
+    labels: int
+    mean: float
+    scores: list[float]
+    collapsed: int
+    """How many of the seeds gave one answer to everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The plan stands. `done` of the `cells` were found finished from before."""
+    """The data are read and the rows chosen. `done` of the `cells` were found finished from before."""
 
     rows: list[Row]
     labels: list[int]
     seeds: list[int]
     cells: int
     done: int
-    table: list[Table]
+    table: list[MeanSoFar]
+    baseline: Baseline
 
 
 @dataclass(frozen=True, slots=True)
 class RowPretraining:
-    """An encoder of this kind is pretrained now, for so many seconds (None: by its own settings)."""
+    """The pretraining of an encoder begins. seconds: its time; None if its own settings say how long."""
 
     kind: str
     seconds: float | None
@@ -31,7 +44,7 @@ class RowPretraining:
 
 @dataclass(frozen=True, slots=True)
 class CellBegan:
-    """One row, budget of labels and seed is now fitted."""
+    """The fit of one row, number of labelled examples and seed begins."""
 
     row: str
     labels: int
@@ -40,10 +53,10 @@ class CellBegan:
 
 @dataclass(frozen=True, slots=True)
 class CellDone:
-    """A cell is saved. `table` holds a mean over the seeds done for every row and budget that has any."""
+    """A cell is fitted and saved. table: the means of all cells done so far."""
 
-    cell: Table
-    table: list[Table]
+    cell: Cell
+    table: list[MeanSoFar]
     done: int
     total: int
     seconds_left: float
@@ -51,7 +64,7 @@ class CellDone:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Everything is done: the contents of results.json, and the folder with the report."""
+    """Everything is done. results: what results.json holds. out: the folder with the report."""
 
-    results: Table
+    results: Comparison
     out: Path

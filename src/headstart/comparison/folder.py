@@ -5,19 +5,17 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from headstart.atomic import PARTIAL, write_text
-from headstart.comparison.rows import Row
 from headstart.config import Table
 from headstart.errors import CheckpointError
 from headstart.pretraining.pretrain import flat
+from headstart.report.results import Cell, read_cell
 
 LOCK = "lock"
-CELL_KEYS = ("row", "labels", "seed", "accuracy", "macro_f1", "seconds", "predicted", "probabilities")
 
 
 class ComparisonFolder:
@@ -32,22 +30,26 @@ class ComparisonFolder:
         self.pretrained = path / "pretrained"
 
     def check(self, plan: Table, resume: bool) -> None:
-        """Refuse a folder with anything else in it than this same comparison. Writes nothing."""
+        """Refuse a folder that holds anything but this same comparison. Writes nothing."""
         if self.path.exists() and not self.path.is_dir():
-            raise CheckpointError(f"{self.path}: is a file; --out names the folder of the comparison.")
+            raise CheckpointError(
+                f"{self.path}: is a file; --out takes the folder of the comparison. Give another --out."
+            )
         if not self.plan.exists():
             held = [entry.name for entry in self.path.iterdir()] if self.path.exists() else []
             if any(name != LOCK and not name.endswith(PARTIAL) for name in held):
-                raise CheckpointError(f"{self.path}: is not empty and holds no comparison. Give another --out.")
+                raise CheckpointError(f"{self.path}: is not empty and holds no comparison. Give a new folder as --out.")
             return
         if not resume:
-            raise CheckpointError(f"{self.path}: holds a comparison already. Go on with it, or give another --out.")
+            raise CheckpointError(
+                f"{self.path}: holds a comparison already. Give another folder, or resume=True to go on."
+            )
         before, now = flat(self._read_plan()), flat(plan)
         for key in sorted(before.keys() | now.keys()):
             if before.get(key) != now.get(key):
                 raise CheckpointError(
                     f"{self.path}: holds another comparison: '{key}' was {shown(before, key)} and is now "
-                    f"{shown(now, key)}. Give the same as before to go on with it, or another --out."
+                    f"{shown(now, key)}. Ask for the same as before to go on with it, or give another --out."
                 )
 
     def _read_plan(self) -> Table:
@@ -61,7 +63,7 @@ class ComparisonFolder:
 
     @contextmanager
     def claimed(self, plan: Table, gold: Table) -> Iterator[None]:
-        """Keep other processes off, write the plan down, and remove what a killed process left half-made."""
+        """Lock out other processes, write the plan, and remove what a killed process left half-made."""
         try:
             for folder in (self.path, self.cells, self.models, self.pretrained):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +75,7 @@ class ComparisonFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise CheckpointError(
-                    f"{self.path}: another process is at work on this comparison; wait for it."
+                    f"{self.path}: another process is running this comparison. Wait until it ends."
                 ) from error
             for folder in (self.path, self.cells, self.models):
                 for partial in folder.glob(f"*{PARTIAL}"):
@@ -83,33 +85,33 @@ class ComparisonFolder:
                 write_text(self.plan, json.dumps(plan, indent=1, ensure_ascii=False))
             yield
 
-    def cell_path(self, row: Row, labels: int, seed: int) -> Path:
-        return self.cells / f"{row.name}--{labels}--{seed}.json"
+    def cell_path(self, row: str, labels: int, seed: int) -> Path:
+        return self.cells / f"{row}--{labels}--{seed}.json"
 
-    def read_cell(self, row: Row, labels: int, seed: int, dev_examples: int) -> Table | None:
+    def read_cell(self, row: str, labels: int, seed: int, dev_examples: int) -> Cell | None:
         """A cell that is there and whole; a broken one counts as missing and is fitted again."""
         try:
-            cell = json.loads(self.cell_path(row, labels, seed).read_text(encoding="utf-8"))
+            text = self.cell_path(row, labels, seed).read_text(encoding="utf-8")
+            gold = json.loads(self.gold.read_text(encoding="utf-8")) if self.gold.exists() else None
         except (OSError, ValueError):
             return None
-        if not isinstance(cell, dict) or not all(key in cell for key in CELL_KEYS):
-            return None
-        is_this = (cell["row"], cell["labels"], cell["seed"]) == (row.name, labels, seed)
-        is_whole = is_this and len(cell["predicted"]) == len(cell["probabilities"]) == dev_examples
+        cell = read_cell(text, gold)
+        is_whole = cell is not None and cell.key == (row, labels, seed) and len(cell.counts) == dev_examples
         return cell if is_whole else None
 
-    def write_cell(self, row: Row, cell: Table) -> None:
-        write_text(self.cell_path(row, cell["labels"], cell["seed"]), json.dumps(cell))
+    def write_cell(self, cell: Cell) -> None:
+        write_text(self.cell_path(*cell.key), json.dumps(cell.as_json()))
 
-    def keep_if_best(self, row: Row, record: Mapping[str, Any], save: Callable[[Path], None]) -> None:
-        """Put a model in models/ if its accuracy is above that of the one there; ties keep the earlier seed.
+    def keep_if_best(self, cell: Cell, record: Table, save: Callable[[Path], None]) -> None:
+        """Put a cell's model in models/ if it is better than the one there; ties keep the earlier seed.
 
+        A model that gives one answer to everything is never better than one that does not, whatever its score.
         The cell is to be written after this: a process killed in between fits that cell again and keeps the same.
         """
-        note, model = self.models / f"{row.name}.json", self.models / row.name
-        if model.is_dir() and record["accuracy"] <= best_accuracy(note):
+        note, model = self.models / f"{cell.row}.json", self.models / cell.row
+        if model.is_dir() and (not cell.collapsed, cell.score) <= rank_of(note, cell.metric):
             return
-        fresh, old = (self.models / f"{row.name}.{state}{PARTIAL}" for state in ("new", "old"))
+        fresh, old = (self.models / f"{cell.row}.{state}{PARTIAL}" for state in ("new", "old"))
         save(fresh)
         try:
             if model.exists():
@@ -117,15 +119,17 @@ class ComparisonFolder:
             fresh.rename(model)
         except OSError as error:
             raise CheckpointError(f"{model}: the model cannot be put in place ({error.strerror}).") from error
-        write_text(note, json.dumps(record, indent=1, ensure_ascii=False))
+        write_text(note, json.dumps({**record, "collapsed": cell.collapsed}, indent=1, ensure_ascii=False))
         shutil.rmtree(old, ignore_errors=True)
 
 
-def best_accuracy(note: Path) -> float:
+def rank_of(note: Path, metric: str) -> tuple[bool, float]:
+    """(did not collapse, score) of the model that a note describes."""
     try:
-        return float(json.loads(note.read_text(encoding="utf-8"))["accuracy"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return -1.0  # no whole note: whatever comes is better
+        record = json.loads(note.read_text(encoding="utf-8"))
+        return not record.get("collapsed", False), float(record[metric])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False, -1.0  # no whole note: whatever comes is better
 
 
 def shown(leaves: Table, key: str) -> str:

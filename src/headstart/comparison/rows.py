@@ -1,4 +1,4 @@
-"""The rows of a comparison: one head start and one way to use it each, in the order of the generations."""
+"""The rows of a comparison: an encoder and a way to use it each, in the order of the generations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DEFAULT_NAMES = (SCRATCH, "static-frozen", "elmo-frozen", "elmo-finetune", "bert
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A pretrained encoder: its kind, where it is as the user gave it, and whether the comparison makes it itself."""
+class RowEncoder:
+    """The pretrained encoder of a row. path: as the user gave it. made_here: pretrained by this comparison."""
 
     kind: str
     path: Path
     made_here: bool = False
     from_elsewhere: bool = False
-    """Pretrained by somebody else, so that its name says more than its kind."""
+    """Weights published by others: the title names them, as their kind alone says too little."""
 
     @property
     def name(self) -> str:
@@ -33,23 +33,23 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `group` is the name without the folder, which stands in it if a kind has several."""
+    """One row of the table. The name is the group, followed by the encoder's folder if its kind has several."""
 
     name: str
     title: str
     group: str
     kind: str
     how: str
-    source: Source | None
+    source: RowEncoder | None
 
     def is_called(self, names: Sequence[str]) -> bool:
-        """By its name, its group, or its group with the name of its source, which works for the only one too."""
+        """Whether one of `names` means this row: its name, its group, or group:folder, even if that is the only one."""
         full = None if self.source is None else f"{self.group}:{self.source.name}"
         return self.name in names or self.group in names or full in names
 
 
-def kinds_needed(names: Sequence[str] | None, given: Iterable[Source] = ()) -> set[str]:
-    """The kinds of encoders that rows of these names start from, without rows that name one of the given sources."""
+def kinds_needed(names: Sequence[str] | None, given: Iterable[RowEncoder] = ()) -> set[str]:
+    """The kinds of encoder that rows of these names start from, apart from rows that name one of `given`."""
     here = {source.name for source in given}
     wanted = [name for name in names or DEFAULT_NAMES if name.partition(":")[2] not in here]
     return {name.split("-")[0] for name in wanted} & KINDS.keys()
@@ -60,11 +60,11 @@ def check_names(names: Sequence[str]) -> None:
         if name.partition(":")[0] not in NAMES:
             raise ConfigError(f"--rows: no row is called '{name}'.{nearest(name, NAMES)}")
     if not names:
-        raise ConfigError(f"--rows names no row. There are: {', '.join(NAMES)}.")
+        raise ConfigError(f"--rows is empty. Rows are: {', '.join(NAMES)}.")
 
 
-def choose_rows(sources: Sequence[Source], names: Sequence[str] | None) -> list[Row]:
-    """The rows that the sources allow and `names` ask for: None takes the usual ones, of all sources."""
+def choose_rows(sources: Sequence[RowEncoder], names: Sequence[str] | None) -> list[Row]:
+    """The rows that these encoders allow and `names` ask for. names: None for the default rows of every encoder."""
     possible = [Row(SCRATCH, "Scratch", SCRATCH, SCRATCH, "finetune", None)]
     for kind in KINDS:
         same_kind = [source for source in sources if source.kind == kind]
@@ -73,8 +73,8 @@ def choose_rows(sources: Sequence[Source], names: Sequence[str] | None) -> list[
     for row in possible:
         if row.source is not None and all_names.count(row.name) > 1:
             raise ConfigError(
-                f"--with: two runs of kind {row.kind} are in folders called '{row.source.name}', and rows are named by "
-                f"folder. Rename one of them."
+                f"--with: two encoders of kind {row.kind} are in folders called '{row.source.name}', and rows are "
+                f"named after folders. Rename one of the folders."
             )
     for name in names or ():
         if not any(row.is_called([name]) for row in possible):
@@ -83,8 +83,8 @@ def choose_rows(sources: Sequence[Source], names: Sequence[str] | None) -> list[
     rows = [row for row in possible if row.is_called(wanted)]
     if names is None and len(rows) < 2:
         raise ConfigError(
-            "There is nothing to compare with scratch: give --text TEXT to pretrain on, or --with RUN for each "
-            "pretrained encoder that shall take part."
+            "There is nothing to compare with scratch: give --text TEXT to pretrain encoders on, or --with RUN for "
+            "each encoder that is pretrained already."
         )
     return rows
 
@@ -100,7 +100,7 @@ def missing_source(name: str, possible: Sequence[Row]) -> str:
     )
 
 
-def row_of(source: Source, how: str, one_of_several: bool) -> Row:
+def row_of(source: RowEncoder, how: str, one_of_several: bool) -> Row:
     group = f"{source.kind}-{how}"
     shown = "own" if source.made_here else source.name
     told = f" ({shown})" if one_of_several or source.from_elsewhere else ""

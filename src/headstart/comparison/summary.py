@@ -1,4 +1,4 @@
-"""From cells to results.json: the table so far, the time left, and at the end everything the report shows."""
+"""From cells to results: the table so far, the time left, and at the end everything that the report shows."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
-
-from headstart.comparison.data import Data, facts_of
-from headstart.comparison.pretraining import pretraining_facts
+from headstart.comparison.data import Data, baseline_of, facts_of
+from headstart.comparison.events import MeanSoFar
+from headstart.comparison.findings import findings
+from headstart.comparison.own_encoders import row_facts
 from headstart.comparison.rows import Row
-from headstart.comparison.significance import summarise
-from headstart.config import Table
-
-METRIC = "accuracy"
-NOT_IN_RESULTS = ("predicted", "probabilities")
+from headstart.metrics import mean
+from headstart.report.results import Cell, Comparison
 
 
-def table_so_far(cells: Sequence[Table]) -> list[Table]:
-    """The mean over the seeds done, for every row and budget that has any."""
-    scores: dict[tuple[str, int], list[float]] = defaultdict(list)
+def table_so_far(cells: Sequence[Cell]) -> list[MeanSoFar]:
+    """The mean over the seeds done, for every row and number of labelled examples that has any."""
+    found: dict[tuple[str, int], list[Cell]] = defaultdict(list)
     for cell in cells:
-        scores[cell["row"], cell["labels"]].append(cell[METRIC])
+        found[cell.row, cell.labels].append(cell)
     return [
-        {"row": row, "labels": labels, "mean": sum(found) / len(found), "scores": found}
-        for (row, labels), found in scores.items()
+        MeanSoFar(
+            row=row,
+            labels=labels,
+            mean=mean([cell.score for cell in done]),
+            scores=[cell.score for cell in done],
+            collapsed=sum(cell.collapsed for cell in done),
+        )
+        for (row, labels), done in found.items()
     ]
 
 
-def seconds_left(done: Sequence[Table], left: Sequence[tuple[str, int]]) -> float:
-    """left: (row, labels) of each cell to do. A cell takes as long as those most like it took."""
+def seconds_left(done: Sequence[Cell], left: Sequence[tuple[str, int]]) -> float:
+    """left: (row, labels) of each cell to do. A cell is expected to take as long as those most like it took."""
     took: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in done:
-        took[cell["row"]][cell["labels"]].append(cell["seconds"])
-    overall = sum(cell["seconds"] for cell in done) / max(1, len(done))
+        took[cell.row][cell.labels].append(cell.seconds)
+    overall = sum(cell.seconds for cell in done) / max(1, len(done))
     total = 0.0
     for row, labels in left:
         known = took.get(row)
@@ -43,37 +46,28 @@ def seconds_left(done: Sequence[Table], left: Sequence[tuple[str, int]]) -> floa
             total += overall
             continue
         nearest = min(known, key=lambda count: abs(count - labels))
-        total += sum(known[nearest]) / len(known[nearest])
+        total += mean(known[nearest])
     return total
 
 
-def results_of(task: str, rows: list[Row], cells: list[Table], data: Data, train: Path, dev: Path) -> Table:
+def results_of(task: str, rows: list[Row], cells: list[Cell], data: Data, train: Path, dev: Path) -> Comparison:
     """Everything that results.json holds. Cells are in the order of the plan."""
-    gold = np.array(data.gold)
-    correct = {(cell["row"], cell["labels"], cell["seed"]): np.array(cell["predicted"]) == gold for cell in cells}
-    shown = [{key: value for key, value in cell.items() if key not in NOT_IN_RESULTS} for cell in cells]
-    described = [row_facts(row) for row in rows]
-    return {
-        "task": task,
-        "headstart": version("headstart"),
-        "train": facts_of(data.train, train, data.names),
-        "dev": facts_of(data.dev, dev, data.names),
-        "labels": data.labels,
-        "seeds": data.seeds,
-        "metric": METRIC,
-        "rows": described,
-        "cells": shown,
-        **summarise(described, shown, correct, data.labels, data.seeds),
-        "notices": data.notices,
-    }
-
-
-def row_facts(row: Row) -> Table:
-    return {
-        "name": row.name,
-        "title": row.title,
-        "source": None if row.source is None else str(row.source.path),
-        "kind": row.kind,
-        "how": row.how,
-        **pretraining_facts(row.source),
-    }
+    described, baseline = [row_facts(row) for row in rows], baseline_of(data)
+    found = findings(described, cells, data.labels, data.seeds, data.metric, baseline)
+    return Comparison(
+        task=task,
+        headstart=version("headstart"),
+        train=facts_of(data.train, train, data.names),
+        dev=facts_of(data.dev, dev, data.names),
+        labels=data.labels,
+        seeds=data.seeds,
+        metric=data.metric.name,
+        metric_title=data.metric.title,
+        rows=described,
+        cells=[cell.without_answers() for cell in cells],
+        table=found.table,
+        labels_saved=found.labels_saved,
+        advice=found.advice,
+        baseline=baseline,
+        notices=data.notices,
+    )

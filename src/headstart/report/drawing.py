@@ -1,4 +1,4 @@
-"""What every picture shares: size, colours, fonts, names beside lines and bars, and SVG that repeats itself."""
+"""What every picture shares: size, colours, fonts, names beside lines and bars, and reproducible SVG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 INK, PALE, GRID = "#222222", "#B8C4CE", "#DDDDDD"
 WIDTH = 7.0  # inches at 72 units: shown 700 pixels wide, 9 points are 12.5 pixels
 LONGEST_NAME = 32
-# Text stays text: it can be searched, and the reader's own fonts show what ours has no glyphs for.
+# Text stays text: it can be searched, and the reader's own fonts have the glyphs that ours lacks.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "headstart", "text.parse_math": False, "font.size": 9.0, "text.color": INK,
     "axes.edgecolor": "#888888", "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
@@ -30,7 +30,7 @@ STYLE: dict[Any, Any] = {
 
 
 def style() -> AbstractContextManager[None]:
-    """Figures are built and written within this."""
+    """The settings under which figures are built and written."""
     return matplotlib.rc_context(STYLE)
 
 
@@ -40,7 +40,7 @@ def canvas(height: float) -> tuple[Figure, Axes]:
 
 
 def svg_text(figure: Figure, name: str) -> str:
-    """The <svg> element alone, with ids of its own, so that several can stand in one page."""
+    """The <svg> element alone; `name` makes its ids unique, so that one page can hold several."""
     out = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the reader's font has it
@@ -50,13 +50,13 @@ def svg_text(figure: Figure, name: str) -> str:
 
 
 def name_bars(axes: Axes, names: Sequence[str]) -> None:
-    axes.set_yticks(range(len(names)), [short(name) for name in names])
+    axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
 
 
 def short(name: str) -> str:
-    """A name that leaves the picture room beside it."""
+    """A name cut to a length that leaves room for the picture."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
@@ -65,6 +65,7 @@ def write_value(axes: Axes, x: float, y: float, text: str) -> None:
 
 
 def look(place: int) -> tuple[str, str]:
+    """Colour and marker of the row at this place."""
     return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
 
 

@@ -1,27 +1,29 @@
-"""results.json as one page that needs nothing else, as a plain table, and as CSV."""
+"""A comparison as one HTML page that needs nothing else, as a plain table, and as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from headstart.atomic import write_text
 from headstart.report import plots
-from headstart.report.plots import Results, duration_text
-from headstart.report.wording import CHANCE, percent, score
+from headstart.report.plots import duration_text
+from headstart.report.results import Comparison, TableEntry, budgets_of
+from headstart.report.wording import CHANCE, percent, score, score_name
 
-CELL_FIELDS = ["row", "labels", "seed", "accuracy", "macro_f1", "seconds", "steps", "collapsed", "truncated"]
+CSV_COLUMNS = (
+    *("seconds", "steps", "collapsed", "truncated", "kind", "how", "perplexity_before", "perplexity_after"),
+    *("metric", "baseline"),
+)
 DEV_CHOSE = (
     "The dev set also chose when each run stopped, so all scores are a little optimistic. Keep a test set that no run "
-    "has seen for the last word."
+    "has seen, and score what you deploy on that."
 )
 MANY_TESTS = "Each p is for its own comparison; with many comparisons, one in twenty is below 0.05 by chance alone."
 ONE_SEED = (
@@ -36,61 +38,76 @@ class Score:
 
     mean: str
     interval: str
-    step: str  # the difference to the row before, with its p
+    step: str  # the difference to the row above, with its p
     best: bool
-    sure: bool
-    collapsed: int
+    beyond_chance: bool
+    collapsed: str  # how many of the seeds, if any
+
+    @property
+    def text(self) -> str:
+        star, flag = " *" if self.beyond_chance else "", f", {self.collapsed}" if self.collapsed else ""
+        return f"{self.mean} ({self.interval}){star}{flag}"
 
 
-def write_report(results: Results, path: Path) -> None:
+def write_report(results: Comparison, path: Path) -> None:
     """The whole comparison as one HTML file: no script, nothing fetched, the pictures inside."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals |= {"percent": percent, "duration": duration_text, "score": score}
+    environment.globals |= {"percent": percent, "duration": duration_text, "score": score, "score_name": score_name}
     template = files("headstart.report").joinpath("template.html.j2").read_text(encoding="utf-8")
     pictures = {
-        "curve": plots.learning_curve(results) if results["table"] else None,
-        "mix": plots.mix_weights(results),
+        "curve": plots.learning_curve(results) if results.table else None,
+        "mix": plots.mix_weights(plots.mix_groups(results)),
         "times": plots.times(results),
         "forgetting": plots.forgetting(results),
     }
     page = environment.from_string(template).render(
         results=results,
-        titles={row["name"]: row["title"] for row in results["rows"]},
-        budgets=budgets(results),
+        titles=results.titles,
+        budgets=budgets_of(results.table),
         scores=score_table(results),
+        score_names=score_names(results),
         notices=notices(results),
         pictures={name: Markup(picture) if picture else None for name, picture in pictures.items()},
     )
     write_text(path, page)
 
 
-def budgets(results: Results) -> list[int]:
-    """The numbers of labels that have a score."""
-    return sorted({entry["labels"] for entry in results["table"]})
+def score_names(results: Comparison) -> list[str]:
+    """The scores that every run has, in their order."""
+    first = results.cells[0].scores if results.cells else {}
+    return [name for name in first if all(name in cell.scores for cell in results.cells)]
 
 
-def score_table(results: Results) -> list[tuple[str, list[Score | None]]]:
-    """(row title, a score for each number of labels); None where nothing has run. Rows without any are left out."""
-    entries = {(entry["row"], entry["labels"]): entry for entry in results["table"]}
-    best = {count: max(e["mean"] for (_, n), e in entries.items() if n == count) for count in budgets(results)}
+def score_table(results: Comparison) -> list[tuple[str, list[Score | None]]]:
+    """(row title, a score for each number of labelled examples); None where nothing has run, rows without any left out.
+
+    The best of a column is the best of the rows that did not collapse.
+    """
+    entries = {(entry.row, entry.labels): entry for entry in results.table}
+    budgets = budgets_of(results.table)
+    best = {
+        count: max((e.mean for e in results.table if e.labels == count and not e.is_collapsed), default=None)
+        for count in budgets
+    }
     table = []
-    for row in results["rows"]:
-        found = [entries.get((row["name"], count)) for count in best]
+    for row in results.rows:
+        found = [entries.get((row.name, count)) for count in budgets]
         if any(found):
-            scores = [shown(entry, entry["mean"] == best[entry["labels"]]) if entry else None for entry in found]
-            table.append((row["title"], scores))
+            table.append((row.title, [shown(entry, best[entry.labels]) if entry else None for entry in found]))
     return table
 
 
-def shown(entry: Mapping[str, Any], best: bool) -> Score:
-    p = entry["p"]
+def shown(entry: TableEntry, best: float | None) -> Score:
+    step = ""
+    if entry.p is not None and entry.difference is not None:
+        step = f"{signed(100 * entry.difference)}, {p_text(entry.p)}"
     return Score(
-        mean=f"{100 * entry['mean']:.1f}",
-        interval=f"{100 * entry['low']:.1f} to {100 * entry['high']:.1f}",
-        step="" if p is None else f"{signed(100 * entry['difference'])}, {p_text(p)}",
-        best=best,
-        sure=p is not None and p < CHANCE,
-        collapsed=entry["collapsed"],
+        mean=f"{100 * entry.mean:.1f}",
+        interval=f"{100 * entry.low:.1f} to {100 * entry.high:.1f}",
+        step=step,
+        best=entry.mean == best and not entry.is_collapsed,
+        beyond_chance=entry.p is not None and entry.p < CHANCE,
+        collapsed=f"{entry.collapsed} of {len(entry.scores)} collapsed" if entry.collapsed else "",
     )
 
 
@@ -105,43 +122,44 @@ def p_text(p: float) -> str:
     return f"p {p:.3f}" if p < 0.1 else f"p {p:.2f}"
 
 
-def table_rows(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of plain strings. A star: differs from the row above by more than chance (p < 0.05)."""
-    header = ["accuracy, %", *(f"{count:,} labels" for count in budgets(results))]
-    rows = [
-        [title, *(f"{one.mean} ({one.interval}){' *' if one.sure else ''}" if one else "" for one in scores)]
-        for title, scores in score_table(results)
-    ]
+def table_rows(results: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of plain strings, the baseline first. A star: p < 0.05 against the row above."""
+    budgets = budgets_of(results.table)
+    header = ["labelled examples", *(f"{count:,}" for count in budgets)]
+    rows = [[title, *(one.text if one else "" for one in scores)] for title, scores in score_table(results)]
+    if results.baseline is not None and rows:
+        rows.insert(0, [results.baseline.title, *(f"{100 * results.baseline.score:.1f}" for _ in budgets)])
     return header, rows
 
 
-def notices(results: Results) -> list[str]:
+def notices(results: Comparison) -> list[str]:
     """What a reader must know before trusting the numbers."""
-    titles = {row["name"]: row["title"] for row in results["rows"]}
-    said = list(results["notices"])
-    for entry in results["table"]:
-        if entry["collapsed"]:
+    said = list(results.notices)
+    for entry in results.table:
+        if entry.collapsed:
             said.append(
-                f"{titles[entry['row']]} with {entry['labels']:,} labels: {entry['collapsed']} of "
-                f"{len(entry['scores'])} runs collapsed (the same label for every text). The mean counts them too."
+                f"{results.titles[entry.row]} with {entry.labels:,} labelled examples: {entry.collapsed} of "
+                f"{len(entry.scores)} runs collapsed (one answer for every text). The mean includes them."
             )
-    if results["table"] and all(len(entry["scores"]) == 1 for entry in results["table"]):
+    if results.table and all(len(entry.scores) == 1 for entry in results.table):
         said.append(ONE_SEED)
-    missing = len(results["rows"]) * len(results["labels"]) * len(results["seeds"]) - len(results["cells"])
+    missing = len(results.rows) * len(results.labels) * len(results.seeds) - len(results.cells)
     if missing > 0:
         said.append(f"Not finished: {missing:,} runs are still to come.")
-    return [*said, DEV_CHOSE, *([MANY_TESTS] if len(results["rows"]) > 2 else [])]
+    return [*said, DEV_CHOSE, *([MANY_TESTS] if len(results.rows) > 2 else [])]
 
 
-def csv_text(results: Results) -> str:
-    """One line for each run, with a header."""
-    rows = {row["name"]: row for row in results["rows"]}
+def csv_text(results: Comparison) -> str:
+    """One line for each run, with a header; the primary metric and the baseline's score of it stand in each line."""
+    rows, names = {row.name: row for row in results.rows}, score_names(results)
+    baseline = "" if results.baseline is None else results.baseline.score
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*CELL_FIELDS, "kind", "how", "perplexity_before", "perplexity_after"])
-    for cell in results["cells"]:
-        forgotten = cell.get("forgetting") or {"before": "", "after": ""}
-        row = rows[cell["row"]]
-        values: Sequence[Any] = [cell[field] for field in CELL_FIELDS]
-        writer.writerow([*values, row["kind"], row["how"], forgotten["before"], forgotten["after"]])
+    writer.writerow(["row", "labels", "seed", *names, *CSV_COLUMNS])
+    for cell in results.cells:
+        row, forgot = rows[cell.row], cell.forgetting
+        scores = [cell.scores[name] for name in names]
+        perplexities = ("", "") if forgot is None else (forgot.before, forgot.after)
+        facts = (cell.seconds, cell.steps, cell.collapsed, cell.truncated, row.kind, row.how)
+        writer.writerow([*cell.key, *scores, *facts, *perplexities, cell.metric, baseline])
     return out.getvalue()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,10 +14,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
+from headstart.report.results import Comparison, Mixes, RowFacts, budgets_of
 from headstart.report.wording import duration
 
-Results = Mapping[str, Any]
 LOG_BEYOND = 20.0
+BASELINE = "#777777"
 TIME_MARKS = [0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0, 360_000.0]
 
 
@@ -31,59 +31,62 @@ class Series:
     values: Sequence[float | None]
 
 
-def learning_curve(results: Results) -> str:
-    """Accuracy over the number of labels, one line and 95 % band for each row; points when there is one number only."""
-    budgets = sorted({entry["labels"] for entry in results["table"]})
+def learning_curve(results: Comparison) -> str:
+    """The score over the number of labelled examples, a line and a 95 % band for each row, and the baseline.
+
+    With one number of labelled examples only, points.
+    """
+    budgets = budgets_of(results.table)
     with style():
         if len(budgets) > 1:
             return svg_text(draw_curves(results, budgets), "curve")
         return svg_text(draw_points(results), "curve")
 
 
-def mix_weights(results: Results) -> str | None:
-    """What each layer weighs in the learned mixes, averaged over seeds at the most labels; None if none was learned."""
-    groups = mix_groups(results)
+def mix_weights(groups: Sequence[Mix]) -> str | None:
+    """The weight of each layer in the learned mixes (see `mix_groups`); None if no mix was learned."""
     if not groups:
         return None
     with style():
         return svg_text(draw_mixes(groups), "mix")
 
 
-def times(results: Results) -> str | None:
-    """Pretraining, and fitting at the most labels (mean over seeds), of each row."""
-    fitting = {cell["row"]: cell["seconds"] for cell in at_most_labels(results["table"])}
-    rows = [row for row in results["rows"] if row["name"] in fitting]
+def times(results: Comparison) -> str | None:
+    """Pretraining time, and fitting time at the most labelled examples (mean over seeds), of each row."""
+    fitting = {entry.row: entry.seconds for entry in results.at_most_labels()}
+    rows = [row for row in results.rows if row.name in fitting]
     if not rows:
         return None
-    pretraining = [row.get("pretraining_seconds") or None for row in rows]
-    series = [Series("fitting, one run", COLOURS[3], [fitting[row["name"]] for row in rows])]
+    pretraining = [row.pretraining_seconds or None for row in rows]
+    series = [Series("fitting, one run", COLOURS[3], [fitting[row.name] for row in rows])]
     if any(pretraining):
         series.insert(0, Series("pretraining", PALE, pretraining))
-    return draw_bars([row["title"] for row in rows], series, duration_text, "time", "times", TIME_MARKS)
+    return draw_bars([row.title for row in rows], series, duration_text, "time", "times", TIME_MARKS)
 
 
-def forgetting(results: Results) -> str | None:
+def forgetting(results: Comparison) -> str | None:
     """Perplexity of each fine-tuned row's language model before and after the task; None if it was never measured."""
     rows, before, after = [], [], []
-    for row in results["rows"]:
-        measured = [cell["forgetting"] for cell in results["cells"] if cell["row"] == row["name"]]
-        finite = [one for one in measured if one and math.isfinite(one["before"]) and math.isfinite(one["after"])]
+    for row in results.rows:
+        measured = [cell.forgetting for cell in results.cells if cell.row == row.name]
+        finite = [one for one in measured if one and math.isfinite(one.before) and math.isfinite(one.after)]
         if finite:
-            rows.append(row["title"])
-            before.append(mean([one["before"] for one in finite]))
-            after.append(mean([one["after"] for one in finite]))
+            rows.append(row.title)
+            before.append(mean([one.before for one in finite]))
+            after.append(mean([one.after for one in finite]))
     if not rows:
         return None
     series = [Series("before the task", PALE, before), Series("after the task", COLOURS[4], after)]
     return draw_bars(rows, series, figure_text, "perplexity of held-out text (lower is better)", "forgetting")
 
 
-def at_most_labels(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    most = max((entry["labels"] for entry in entries), default=0)
-    return [entry for entry in entries if entry["labels"] == most]
+def legend_title(row: RowFacts, results: Comparison) -> str:
+    """The row's title, marked where it collapsed at the most labelled examples."""
+    collapsed = any(entry.row == row.name and entry.is_collapsed for entry in results.at_most_labels())
+    return f"{short(row.title)} (collapsed)" if collapsed else short(row.title)
 
 
-def draw_curves(results: Results, budgets: Sequence[int]) -> Figure:
+def draw_curves(results: Comparison, budgets: Sequence[int]) -> Figure:
     figure, axes = canvas(4.2)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(apart(budgets)))
@@ -91,19 +94,23 @@ def draw_curves(results: Results, budgets: Sequence[int]) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value):,}"))
     axes.grid(axis="both", linewidth=0.6)
     ends = []
-    for place, row in enumerate(results["rows"]):
-        entries = sorted((e for e in results["table"] if e["row"] == row["name"]), key=lambda e: int(e["labels"]))
+    for place, row in enumerate(results.rows):
+        entries = sorted((entry for entry in results.table if entry.row == row.name), key=lambda entry: entry.labels)
         if not entries:
             continue
         colour, marker = look(place)
-        x, y = [e["labels"] for e in entries], [100 * e["mean"] for e in entries]
+        x, y = [e.labels for e in entries], [100 * e.mean for e in entries]
         axes.fill_between(
-            x, [100 * e["low"] for e in entries], [100 * e["high"] for e in entries], color=colour, alpha=0.11, lw=0
+            x, [100 * e.low for e in entries], [100 * e.high for e in entries], color=colour, alpha=0.11, lw=0
         )
         axes.plot(x, y, color=colour, marker=marker, markersize=4.5, linewidth=1.8)
-        ends.append((y[-1], x[-1], row["title"], colour))
+        ends.append((y[-1], x[-1], legend_title(row, results), colour))
+    if results.baseline is not None:
+        height = 100 * results.baseline.score
+        axes.plot([budgets[0], budgets[-1]], [height, height], color=BASELINE, linestyle=(0, (4, 3)), linewidth=1.2)
+        ends.append((height, budgets[-1], short(results.baseline.title), BASELINE))
     axes.set_xlabel("labelled examples (log scale)")
-    axes.set_ylabel("accuracy on dev, %")
+    axes.set_ylabel(f"{results.metric_title} on dev, %")
     axes.margins(x=0.03, y=0.05)
     name_ends(axes, ends)
     return figure
@@ -118,12 +125,12 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None
         line = {"arrowstyle": "-", "color": colour, "linewidth": 1.2, "shrinkB": 4, "relpos": (0, 0.5)}
         place = (1.035, (height - low) / (high - low))
         axes.annotate(
-            short(name), (x, y), place, textcoords="axes fraction", va="center", annotation_clip=False, arrowprops=line
+            name, (x, y), place, textcoords="axes fraction", va="center", annotation_clip=False, arrowprops=line
         )
 
 
 def apart(budgets: Sequence[int]) -> list[int]:
-    """The numbers of labels whose ticks do not run into each other, the largest always among them."""
+    """The numbers of labelled examples whose ticks do not run into each other, always with the largest."""
     kept = [budgets[-1]]
     room = 0.07 * math.log(budgets[-1] / budgets[0])
     for budget in reversed(budgets[:-1]):
@@ -132,17 +139,22 @@ def apart(budgets: Sequence[int]) -> list[int]:
     return kept[::-1]
 
 
-def draw_points(results: Results) -> Figure:
-    titles = {row["name"]: (place, row["title"]) for place, row in enumerate(results["rows"])}
-    entries = results["table"]
-    figure, axes = canvas(0.8 + 0.34 * len(entries))
+def draw_points(results: Comparison) -> Figure:
+    titles = {row.name: (place, legend_title(row, results)) for place, row in enumerate(results.rows)}
+    entries = results.table
+    figure, axes = canvas(0.8 + 0.34 * (len(entries) + (results.baseline is not None)))
     for height, entry in enumerate(entries):
-        place, _ = titles[entry["row"]]
+        place, _ = titles[entry.row]
         colour, marker = look(place)
-        axes.plot([100 * entry["low"], 100 * entry["high"]], [height, height], color=colour, linewidth=2.2)
-        axes.plot(100 * entry["mean"], height, color=colour, marker=marker, markersize=6)
-    name_bars(axes, [titles[entry["row"]][1] for entry in entries])
-    axes.set_xlabel("accuracy on dev, % (mean and 95 % interval)")
+        axes.plot([100 * entry.low, 100 * entry.high], [height, height], color=colour, linewidth=2.2)
+        axes.plot(100 * entry.mean, height, color=colour, marker=marker, markersize=6)
+    names = [titles[entry.row][1] for entry in entries]
+    if results.baseline is not None:
+        axes.axvline(100 * results.baseline.score, color=BASELINE, linestyle=(0, (4, 3)), linewidth=1.2)
+        axes.plot(100 * results.baseline.score, len(names), color=BASELINE, marker="|", markersize=9)
+        names.append(short(results.baseline.title))
+    name_bars(axes, names)
+    axes.set_xlabel(f"{results.metric_title} on dev, % (mean and 95 % interval)")
     axes.grid(axis="x", linewidth=0.6)
     return figure
 
@@ -157,20 +169,28 @@ class Mix:
     gamma: float | None
 
 
-def mix_groups(results: Results) -> list[Mix]:
-    """The mixes of each row, by their place in the model, that have more than one layer to weigh."""
-    groups = []
-    cells = at_most_labels(results["cells"])
-    for place, row in enumerate(results["rows"]):
-        mixes = [cell["mix"] for cell in cells if cell["row"] == row["name"] and cell.get("mix")]
-        for where in mixes[0] if mixes else []:
-            weights = [mix[where]["weights"] for mix in mixes]
-            if len(weights[0]) > 1:
-                title = row["title"] if len(mixes[0]) == 1 else f"{row['title']}, {where}"
-                gammas = [mix[where]["gamma"] for mix in mixes if mix[where].get("gamma") is not None]
-                layers = [mean(list(layer)) for layer in zip(*weights, strict=True)]
-                groups.append(Mix(title, look(place)[0], layers, mean(gammas) if gammas else None))
+def mix_groups(results: Comparison) -> list[Mix]:
+    """The learned mixes of each row at the most labelled examples, averaged over the seeds."""
+    most = max((cell.labels for cell in results.cells), default=0)
+    groups: list[Mix] = []
+    for place, row in enumerate(results.rows):
+        mixes = [cell.mix for cell in results.cells if (cell.row, cell.labels) == (row.name, most)]
+        groups += mixes_of(row.title, mixes, look(place)[0])
     return groups
+
+
+def mixes_of(title: str, runs: Sequence[Mixes], colour: str = COLOURS[0]) -> list[Mix]:
+    """The mixes of several runs of one model, averaged: one for each place that has more than one layer to weigh."""
+    learned = [mixes for mixes in runs if mixes]
+    found = []
+    for where in learned[0] if learned else []:
+        weights = [mixes[where].weights for mixes in learned]
+        if len(weights[0]) > 1:
+            gammas = [gamma for mixes in learned if (gamma := mixes[where].gamma) is not None]
+            layers = [mean(list(layer)) for layer in zip(*weights, strict=True)]
+            name = title if len(learned[0]) == 1 else f"{title}, {where}"
+            found.append(Mix(name, colour, layers, mean(gammas) if gammas else None))
+    return found
 
 
 def draw_mixes(groups: Sequence[Mix]) -> Figure:
@@ -200,7 +220,7 @@ def draw_bars(
     names: Sequence[str], series: Sequence[Series], text: Callable[[float], str], what: str, picture: str,
     marks: Sequence[float] = (),
 ) -> str:  # fmt: skip
-    """Horizontal bars with their values, on a log axis (with these marks) where they differ by more than 20 times."""
+    """Horizontal bars with their values, on a log axis (with ticks at `marks`) where they differ more than 20 times."""
     values = [value for one in series for value in one.values if value is not None and value > 0]
     log = bool(values) and max(values) / min(values) > LOG_BEYOND
     with style():
@@ -222,7 +242,7 @@ def draw_bars(
             axes.xaxis.set_major_locator(FixedLocator([mark for mark in marks if start <= mark <= axes.get_xlim()[1]]))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
         axes.set_xlabel(f"{what}{', log scale' if log else ''}")
-        name_bars(axes, names)
+        name_bars(axes, [short(name) for name in names])
         handles = [Patch(color=one.colour, label=one.label) for one in series]
         figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), frameon=False)
         return svg_text(figure, picture)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 CHANCE = 0.05
-"""Differences with a smaller p are taken to be more than chance."""
+"""Differences with a smaller p are called more than chance."""
+SCORE_NAMES = {"macro_f1": "macro-F1", "f1": "F1"}
 
 
 def score(name: str, value: float) -> str:
+    """A pretraining score: accuracies are shares, perplexities are not."""
     if name.endswith("accuracy"):
         return f"{100 * value:.1f} %"
     return f"{value:,.0f}" if name == "units" else f"{value:,.2f}"
+
+
+def score_name(name: str) -> str:
+    """A task score's name as it is written in text."""
+    return SCORE_NAMES.get(name, name.replace("_", " "))
 
 
 def percent(share: float) -> str:

@@ -1,52 +1,72 @@
-"""CARD.md of a task model: what it answers, from how many labels, with which score and spread."""
+"""CARD.md of a task model: what it answers, from how many labelled examples, with which score and spread."""
 
 from __future__ import annotations
 
-from headstart.config import Table
-from headstart.report.wording import duration
+from headstart.report.results import Forgetting, LayerWeights, Mixes, Run, TransferResults
+from headstart.report.wording import duration, percent, score_name
 
 
-def task_card(results: Table) -> str:
-    """CARD.md of a classifier: what it tells apart, from how many labels, with which score and spread."""
-    runs = results["runs"]
+def task_card(results: TransferResults) -> str:
     lines = [
-        f"# A classifier of {len(results['classes'])} labels, from {results['source']} ({results['how']})",
+        f"# A classifier of {len(results.classes)} labels, from {results.source} ({results.how})",
         "",
-        f"- **Tells apart** {', '.join(results['classes'])}.",
-        f"- **Learned from** {results['labels']:,} labelled examples; {results['parameters']:,} numbers were trained.",
-        f"- **Dev accuracy** {task_score(results)}, macro-F1 {100 * results['macro_f1']:.1f} %, "
-        f"on {results['dev']:,} examples, which also chose when to stop.",
-        f"- **Kept** is seed {results['best_seed']}.",
+        f"- **Labels**: {', '.join(results.classes)}.",
+        f"- **Trained on** {results.labels:,} labelled examples; {results.parameters:,} trained parameters.",
+        f"- **Dev {score_text(results)}**, on {results.dev:,} examples, which also chose when to stop.",
+        f"- **Kept**: seed {results.best_seed}.",
     ]
-    mixes = {place: mix for place, mix in results["mix"].items() if len(mix["weights"]) > 1}
-    lines += [f"- **Layer weights** ({place}): {mix_text(mix)}." for place, mix in mixes.items()]
-    if results["forgetting"]:
-        lines.append(f"- **Forgot**: {forgetting_text(results['forgetting'])}.")
-    if results["truncated"]:
-        lines.append(f"- **Cut short**: {results['truncated']:,} texts were longer than what it reads.")
-    lines += ["", "| seed | accuracy | macro-F1 | best step | time | |", "|---|---|---|---|---|---|"]
+    if results.baseline is not None:
+        lines.insert(5, f"- **Baseline**: {results.baseline.title}, {percent(results.baseline.score)}.")
+    lines += [f"- **Layer weights** ({place}): {mix_text(mix)}." for place, mix in learned(results.mix).items()]
+    if results.forgetting is not None:
+        lines.append(f"- **Forgetting**: {forgetting_text(results.forgetting)}.")
+    if results.truncated:
+        lines.append(f"- **Truncated**: {results.truncated:,} texts were longer than the model reads.")
+    names = list(results.means)
     lines += [
-        f"| {run['seed']} | {100 * run['accuracy']:.1f} % | {100 * run['macro_f1']:.1f} % | {run['best_step']:,} of "
-        f"{run['steps']:,} | {duration(run['seconds'])} | {'one label only!' if run['collapsed'] else ''} |"
-        for run in runs
+        "",
+        f"| seed | {' | '.join(map(score_name, names))} | best step | time | |",
+        "|---" * (len(names) + 4) + "|",
     ]
+    lines += [run_row(run, names) for run in results.runs]
     return "\n".join([*lines, "", "`headstart predict` and `headstart evaluate` read this folder.", ""])
 
 
-def task_score(results: Table) -> str:
+def run_row(run: Run, names: list[str]) -> str:
+    scores = " | ".join(percent(run.scores[name]) for name in names)
+    flag = "collapsed: the same answer for every text" if run.collapsed else ""
+    return f"| {run.seed} | {scores} | {run.best_step:,} of {run.steps:,} | {duration(run.seconds)} | {flag} |"
+
+
+def score_text(results: TransferResults) -> str:
+    """accuracy 84.2 % (sd 1.1 over 3 seeds), macro-F1 83.9 %."""
+    others = [f", {score_name(name)} {percent(mean)}" for name, mean in results.means.items() if name != results.metric]
+    return f"{results.metric_title} {task_score(results)}{''.join(others)}"
+
+
+def task_score(results: TransferResults) -> str:
     """84.2 % (sd 1.1 over 3 seeds), or a warning that one seed shows no spread."""
-    score = f"{100 * results['accuracy']:.1f} %"
-    if results["spread"] is None:
-        return f"{score} (one seed only, so its spread is not known)"
-    return f"{score} (sd {100 * results['spread']:.1f} over {len(results['runs'])} seeds)"
+    if results.spread is None:
+        return f"{percent(results.mean)} (one seed only, so its spread is not known)"
+    return f"{percent(results.mean)} (sd {100 * results.spread:.1f} over {len(results.runs)} seeds)"
 
 
-def mix_text(mix: Table) -> str:
+def learned(mixes: Mixes) -> Mixes:
+    """The mixes that have a choice: more than one layer to weigh."""
+    return {place: mix for place, mix in mixes.items() if len(mix.weights) > 1}
+
+
+def mix_text(mix: LayerWeights) -> str:
     """words 0.21, layer 1 0.45, layer 2 0.34; gamma 1.08."""
-    weights = [f"{'words' if k == 0 else f'layer {k}'} {weight:.2f}" for k, weight in enumerate(mix["weights"])]
-    return f"{', '.join(weights)}; gamma {mix['gamma']:.2f}"
+    weights = ", ".join(f"{'words' if k == 0 else f'layer {k}'} {weight:.2f}" for k, weight in enumerate(mix.weights))
+    return weights if mix.gamma is None else f"{weights}; gamma {mix.gamma:.2f}"
 
 
-def forgetting_text(forgetting: Table) -> str:
-    before, after = forgetting["before"], forgetting["after"]
-    return f"the encoder's held-out perplexity went from {before:,.1f} to {after:,.1f} ({after / before:.2f} times)"
+def forgetting_text(forgot: Forgetting) -> str:
+    """With a verdict, as a ratio of perplexities alone says little to most readers."""
+    ratio = forgot.after / forgot.before
+    verdict = "none" if ratio < 1.05 else "a little" if ratio < 1.5 else "much"
+    return (
+        f"the encoder's held-out perplexity went from {forgot.before:,.1f} to {forgot.after:,.1f} "
+        f"({ratio:.2f} times): it forgot {verdict} of its pretraining"
+    )

@@ -128,15 +128,23 @@ def transfer_once(
 
 
 def measure_forgetting(
-    start: Start, fitted: Fitted, *, held_out: Sequence[str] | None = None, cache: Path | None = None
+    start: Start,
+    fitted: Fitted,
+    *,
+    held_out: Sequence[str] | None = None,
+    cache: Path | None = None,
+    advice: str = "name some with --held-out",
 ) -> Generator[Progress | Notice, None, Forgetting | None]:
-    """How much worse an encoder's own language model became; None where it was not trained on, or cannot be measured."""
+    """How much worse an encoder's own language model became; None where it was not trained on, or cannot be measured.
+
+    advice: what the user can do where its text is gone.
+    """
     task_model = fitted.model
     if start.pretrained is None or task_model.config.how not in ("finetune", "gradual"):
         return None
     why = "it was pretrained elsewhere, and its held-out text did not come along"
     if start.run is not None:
-        why = "its held-out text is gone; name some with --held-out"
+        why = "; ".join(filter(None, ["its held-out text is gone", advice]))
         try:
             with closing(forgetting(start.run, task_model.encoder, held_out=held_out, cache=cache)) as measuring:
                 found = yield from measuring

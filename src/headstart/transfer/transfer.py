@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from headstart.atomic import write_text
 from headstart.config import Section, Table, cache_home
 from headstart.errors import ConfigError
-from headstart.metrics import mean
 from headstart.progress import Notice, Progress, result_of
-from headstart.report.plots import mix_weights
+from headstart.report.plots import mix_weights, mixes_of
+from headstart.report.results import Baseline, Forgetting, LayerWeights, Run, TransferResults
 from headstart.tasks import task_class
 from headstart.tasks.examples import TaskData, draw, read_task
 from headstart.text.documents import discover
@@ -26,7 +25,6 @@ from headstart.transfer.card import task_card
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.fit import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.transfer.fitting import FitStep
-from headstart.transfer.forgetting import Forgetting
 from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
 from headstart.weights.sources import Source, labelled_file
 
@@ -45,7 +43,7 @@ class Transferred:
     """All seeds are fitted, and the best one is in the run directory."""
 
     out: Path
-    results: Table
+    results: TransferResults
 
 
 TransferEvent = Progress | FitStep | Notice | SeedDone | Transferred
@@ -120,9 +118,9 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
         )
         results = results_of(request, runs, forgotten)
         best_of(runs).model.save(request.out, record_of(request, results))
-        write_text(request.out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+        write_text(request.out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False) + "\n")
         run.write_card(task_card(results))
-        picture = mix_weights(as_comparison(results))
+        picture = mix_weights(mixes_of(f"{results.source}, {results.how}", [fit.mix for fit in results.runs]))
         if picture is not None:
             write_text(request.out / "mix.svg", picture)
     finally:
@@ -134,55 +132,51 @@ def best_of(runs: list[Fitted]) -> Fitted:
     return max(runs, key=lambda fitted: fitted.score)
 
 
-def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | None) -> Table:
-    scores = [fitted.scores["accuracy"] for fitted in runs]
-    best = best_of(runs)
-    return {
-        "task": "sentiment",
-        "source": request.start.name,
-        "kind": request.start.kind,
-        "how": request.config.how,
-        "labels": len(request.draws[0]),
-        "classes": request.data.names,
-        "dev": len(request.data.dev),
-        "accuracy": mean(scores),
-        "spread": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        "macro_f1": mean([fitted.scores["macro_f1"] for fitted in runs]),
-        "best_seed": runs.index(best),
-        "truncated": best.truncated,
-        "parameters": best.parameters,
-        "mix": best.mix,
-        "forgetting": None if forgotten is None else asdict(forgotten),
-        "runs": [
-            {
-                "seed": seed,
-                **fitted.scores,
-                "steps": fitted.steps,
-                "best_step": fitted.best_step,
-                "seconds": fitted.seconds,
-                "collapsed": fitted.collapsed,
-                "mix": fitted.mix,
-            }
-            for seed, fitted in enumerate(runs)
-        ],
-        "notices": request.data.notices,
-    }
+def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | None) -> TransferResults:
+    data, best = request.data, best_of(runs)
+    title, answers = data.task.baseline(data.train, data.dev)
+    counts = data.task.all_counts(data.dev, answers)
+    metric = data.task.metric
+    return TransferResults(
+        task=data.task.name,
+        source=request.start.name,
+        kind=request.start.kind,
+        how=request.config.how,
+        labels=len(request.draws[0]),
+        classes=list(data.task.to_table()["labels"]),
+        dev=len(data.dev),
+        metric=metric.name,
+        metric_title=metric.title,
+        runs=[run_of(seed, fitted, metric.name) for seed, fitted in enumerate(runs)],
+        best_seed=runs.index(best),
+        truncated=best.truncated,
+        parameters=best.parameters,
+        forgetting=forgotten,
+        baseline=Baseline(title, metric.of(counts), counts),
+        notices=data.notices,
+    )
 
 
-def as_comparison(results: Table) -> Table:
-    """One row of a comparison, for the pictures that are made of those."""
-    row = {"name": results["source"], "title": f"{results['source']}, {results['how']}"}
-    cells = [{**run, "row": results["source"], "labels": results["labels"]} for run in results["runs"]]
-    return {"rows": [row], "cells": cells}
+def run_of(seed: int, fitted: Fitted, metric: str) -> Run:
+    return Run(
+        seed=seed,
+        metric=metric,
+        scores=fitted.scores,
+        seconds=fitted.seconds,
+        steps=fitted.steps,
+        best_step=fitted.best_step,
+        collapsed=fitted.collapsed,
+        mix={place: LayerWeights(**weights) for place, weights in fitted.mix.items()},
+    )
 
 
-def record_of(request: Request, results: Table) -> Table:
+def record_of(request: Request, results: TransferResults) -> Table:
     """What config.toml says of the run: where it came from and what it reached."""
     return {
         "source": request.start.name,
-        "labels": results["labels"],
-        "seed": results["best_seed"],
-        "accuracy": results["runs"][results["best_seed"]]["accuracy"],
+        "labels": results.labels,
+        "seed": results.best_seed,
+        **results.best.scores,
         "headstart": version("headstart"),
         "torch": torch.__version__,
     }

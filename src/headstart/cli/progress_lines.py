@@ -1,4 +1,4 @@
-"""A run as it is watched: a bar with rate and time left on a terminal, plain lines in a log, nothing when quiet."""
+"""The progress of a job: a bar with rate and time left on a terminal, plain lines in a log, nothing when quiet."""
 
 from __future__ import annotations
 

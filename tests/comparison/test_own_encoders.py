@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.comparison.pretraining import PRETRAINING, Recipe, pretrain_source, recipes
+from headstart.comparison.own_encoders import PRETRAINING, Recipe, pretrain_own, recipes
 from headstart.errors import ConfigError
 from headstart.pretraining.events import Finished
 from headstart.progress import Notice
@@ -27,7 +27,7 @@ def test_settings_reach_their_kind_and_a_length_replaces_the_time() -> None:
     assert (elmo.size, elmo.settings, elmo.seconds) == ("tiny", {"text": {"one_per_line": True}}, 50.0)
     assert (bert.size, bert.seconds) == ("mini", None)
     assert bert.settings == {
-        **PRETRAINING["bert"]["settings"],
+        **PRETRAINING["bert"].settings,
         "text": {"one_per_line": True},
         "training": {"steps": 3},
     }
@@ -47,7 +47,7 @@ def test_settings_of_an_unknown_kind_name_the_nearest() -> None:
 def test_a_machine_too_slow_for_its_share_gets_more_time(corpus: Path, tmp_path: Path) -> None:
     settings = {"tokenizer": {"min_count": 1}, "objective": {"dim": 8}}
     recipe = Recipe("static", None, settings, seconds=0.3)
-    events = list(pretrain_source(recipe, [str(corpus)], tmp_path / "static", cache=tmp_path / "cache", workers=1))
+    events = list(pretrain_own(recipe, [str(corpus)], tmp_path / "static", cache=tmp_path / "cache", workers=1))
     notices = [event.text for event in events if isinstance(event, Notice)]
     assert any("leaves no time to train" in text and "Trying again with 1 s." in text for text in notices)
     assert isinstance(events[-1], Finished)

@@ -1,4 +1,4 @@
-"""A comparison as it is watched: a table that fills on a terminal, plain lines in a log, nothing when quiet."""
+"""The progress of a comparison: a table that fills on a terminal, plain lines in a log, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headstart.cli.display import Event, Lines, figures
+from headstart.cli.progress_lines import Event, Lines, figures
 from headstart.comparison.compare import CompareEvent
-from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
+from headstart.comparison.events import Began, CellBegan, CellDone, Compared, MeanSoFar, RowPretraining
 from headstart.comparison.rows import KINDS
 from headstart.pretraining.loop import Step
 from headstart.progress import Progress
-from headstart.report.wording import duration
+from headstart.report.results import Baseline
+from headstart.report.wording import duration, percent
 from headstart.transfer.fitting import FitStep
 
 REFRESHES_PER_SECOND = 4
@@ -53,7 +54,7 @@ def watching(quiet: bool) -> Iterator[Watcher]:
 
 
 class ComparedLines(Lines):
-    """One line for each cell; pretraining as it is shown elsewhere."""
+    """One line for each cell; pretraining as `headstart pretrain` shows it."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -80,11 +81,12 @@ class ComparedLines(Lines):
     def began(self, event: Began) -> None:
         self.titles = {row.name: row.title for row in event.rows}
         budgets = ", ".join(f"{labels:,}" for labels in event.labels)
-        before = f"; {event.done} are done from before" if event.done else ""
+        before = f"; {event.done} are done already" if event.done else ""
         seeds = "1 seed" if len(event.seeds) == 1 else f"{len(event.seeds)} seeds"
-        self.say(f"{len(event.rows)} rows, with {budgets} labels, {seeds}: {event.cells} cells{before}.")
+        self.say(f"{len(event.rows)} rows, {budgets} labelled examples, {seeds}: {event.cells} runs{before}.")
         for title in self.titles.values():
             self.say(f"  {title}")
+        self.say(f"Baseline: {event.baseline.title}, {percent(event.baseline.score)}.")
 
     def cell_began(self, event: CellBegan) -> None:
         pass
@@ -94,16 +96,16 @@ class ComparedLines(Lines):
 
     def cell_done(self, event: CellDone) -> None:
         cell = event.cell
-        collapsed = " (collapsed: one label for everything)" if cell["collapsed"] else ""
+        collapsed = " (collapsed: the same answer for every text)" if cell.collapsed else ""
         self.say(
-            f"{self.titles[cell['row']]}, {cell['labels']:,} labels, seed {cell['seed']}: "
-            f"{100 * cell['accuracy']:.1f} %{collapsed} in {cell['seconds']:.1f} s; "
+            f"{self.titles[cell.row]}, {cell.labels:,} labelled examples, seed {cell.seed}: "
+            f"{percent(cell.score)}{collapsed} in {cell.seconds:.1f} s; "
             f"{event.done} of {event.total}, about {duration(event.seconds_left)} left"
         )
 
 
 class GrowingTable(ComparedLines):
-    """Rows by budgets of labels: the mean so far and how many seeds are in it; below, what is going on."""
+    """Rows by numbers of labelled examples: the mean so far and its seeds; below the table, what is being done."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -113,16 +115,18 @@ class GrowingTable(ComparedLines):
         self.at: tuple[str, int] | None = None
         self.status = ""
         self.left = ""
+        self.baseline: Baseline | None = None
 
     def began(self, event: Began) -> None:
         self.titles = {row.name: row.title for row in event.rows}
         self.labels, self.seeds = event.labels, len(event.seeds)
         self.fill(event.table)
-        self.left = f"{event.done} of {event.cells} cells"
+        self.baseline = event.baseline
+        self.left = f"{event.done} of {event.cells} runs"
 
     def cell_began(self, event: CellBegan) -> None:
         self.at = (event.row, event.labels)
-        self.status = f"{self.titles[event.row]}, {event.labels:,} labels, seed {event.seed}"
+        self.status = f"{self.titles[event.row]}, {event.labels:,} labelled examples, seed {event.seed}"
 
     def fit_step(self, step: FitStep) -> None:
         self.status = f"{self.status.partition(':')[0]}: {100 * step.progress:.0f} %, loss {step.loss:.3f}"
@@ -130,7 +134,7 @@ class GrowingTable(ComparedLines):
     def cell_done(self, event: CellDone) -> None:
         self.at, self.status = None, ""
         self.fill(event.table)
-        self.left = f"{event.done} of {event.total} cells, about {duration(event.seconds_left)} left"
+        self.left = f"{event.done} of {event.total} runs, about {duration(event.seconds_left)} left"
 
     def progress(self, step: Step) -> None:
         self.status = f"pretraining: {100 * step.progress:.0f} %, {figures(step, self.unit)}"
@@ -138,15 +142,15 @@ class GrowingTable(ComparedLines):
     def reading(self, reading: Progress) -> None:
         self.status = f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %"
 
-    def fill(self, table: list[dict[str, object]]) -> None:
+    def fill(self, table: list[MeanSoFar]) -> None:
         for entry in table:
-            mean, scores = entry["mean"], entry["scores"]
-            if isinstance(mean, float) and isinstance(scores, list):
-                count = "" if len(scores) == self.seeds else f" ({len(scores)}/{self.seeds})"
-                self.means[str(entry["row"]), int(str(entry["labels"]))] = f"{100 * mean:.1f} %{count}"
+            done = len(entry.scores)
+            count = "" if done == self.seeds else f" ({done}/{self.seeds})"
+            collapsed = f" {entry.collapsed} collapsed" if entry.collapsed else ""
+            self.means[entry.row, entry.labels] = f"{percent(entry.mean)}{count}{collapsed}"
 
     def stopped(self, text: str) -> None:
-        """The moving table is about to go: what it shows is left above."""
+        """Print the table once more, as the moving one disappears."""
         if self.means:
             self.console.print(self.table())
         self.say(text)
@@ -158,9 +162,11 @@ class GrowingTable(ComparedLines):
 
     def table(self) -> Table:
         table = Table()
-        table.add_column("labels")
+        table.add_column("labelled examples")
         for labels in self.labels:
             table.add_column(f"{labels:,}", justify="right")
+        if self.baseline is not None:
+            table.add_row(Text(self.baseline.title), *(percent(self.baseline.score) for _ in self.labels))
         for name, title in self.titles.items():
             cells = [self.cell_text(name, labels) for labels in self.labels]
             table.add_row(Text(title), *cells)

@@ -1,4 +1,4 @@
-"""The encoders a comparison pretrains itself: with what settings, in what share of the time, and only once."""
+"""The encoders that a comparison pretrains itself: their settings, their share of the time, and only once each."""
 
 from __future__ import annotations
 
@@ -6,27 +6,38 @@ import json
 import shutil
 from collections.abc import Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from headstart.atomic import write_text
 from headstart.comparison.events import RowPretraining
-from headstart.comparison.rows import KINDS, Source
+from headstart.comparison.rows import KINDS, Row
 from headstart.config import Table, nearest, overlay
 from headstart.errors import BudgetError, CheckpointError, ConfigError
 from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import LENGTHS
 from headstart.pretraining.pretrain import Event, pretrain
 from headstart.progress import Notice
+from headstart.report.results import RowFacts
 from headstart.training.run import RunDirectory
 
-# In minutes on a CPU the smallest networks learn most, and telling the next sentence is not learned at all. Word
-# vectors gain little from more than a fifth of the time.
-PRETRAINING: dict[str, Table] = {
-    "static": {"size": None, "settings": {}, "share": 0.2},
-    "elmo": {"size": "tiny", "settings": {}, "share": 0.4},
-    "bert": {"size": "tiny", "settings": {"objective": {"nsp": False, "mask_rate": 0.25}}, "share": 0.4},
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """How a kind of encoder is pretrained unless settings say otherwise. share: of the time for all pretraining."""
+
+    size: str | None
+    share: float
+    settings: Table = field(default_factory=dict)
+
+
+# Within minutes on a CPU the smallest networks learn most, and next-sentence prediction learns nothing. Word vectors
+# gain little from more than a fifth of the time.
+PRETRAINING = {
+    "static": Defaults(size=None, share=0.2),
+    "elmo": Defaults(size="tiny", share=0.4),
+    "bert": Defaults(size="tiny", share=0.4, settings={"objective": {"nsp": False, "mask_rate": 0.25}}),
 }
 SMALL_SHARE = "static"
 TEXT = "text"
@@ -35,7 +46,7 @@ DEFAULT_SECONDS = 20 * 60.0
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How one encoder is pretrained. seconds: None if its settings say how long."""
+    """How one encoder is pretrained. seconds: None if its settings say for how long."""
 
     kind: str
     size: str | None
@@ -49,7 +60,7 @@ class Recipe:
 def recipes(kinds: Iterable[str], seconds: float, given: Table, vectors: Path | None = None) -> list[Recipe]:
     """One for each kind, oldest generation first. given: settings by kind, and those of [text] for all.
 
-    vectors: the word vectors of the comparison, made by then; the others start from them.
+    vectors: where the comparison's word vectors will be by then; the language models start from them.
     """
     for name, table in given.items():
         if name not in (*PRETRAINING, TEXT):
@@ -62,17 +73,17 @@ def recipes(kinds: Iterable[str], seconds: float, given: Table, vectors: Path | 
     for kind in wanted:
         entry = PRETRAINING[kind]
         start = {"vectors": str(vectors)} if vectors is not None and kind != SMALL_SHARE else {}
-        settings = overlay(entry["settings"], start, {TEXT: given[TEXT]} if TEXT in given else {}, given.get(kind, {}))
+        settings = overlay(entry.settings, start, {TEXT: given[TEXT]} if TEXT in given else {}, given.get(kind, {}))
         has_length = bool(settings.get("training", {}).keys() & set(LENGTHS))
-        size = settings.pop("size", entry["size"])
+        size = settings.pop("size", entry.size)
         found.append(Recipe(kind, size, settings, None if has_length else shares[kind]))
     return found
 
 
 def divided(kinds: list[str], seconds: float) -> dict[str, float]:
     """Word vectors get their share and no more; the others divide what is left."""
-    small = {kind: PRETRAINING[kind]["share"] for kind in kinds if kind == SMALL_SHARE}
-    large = {kind: PRETRAINING[kind]["share"] for kind in kinds if kind != SMALL_SHARE}
+    small = {kind: PRETRAINING[kind].share for kind in kinds if kind == SMALL_SHARE}
+    large = {kind: PRETRAINING[kind].share for kind in kinds if kind != SMALL_SHARE}
     left = 1.0 - sum(small.values())
     return {
         **{kind: share * seconds for kind, share in small.items()},
@@ -81,7 +92,7 @@ def divided(kinds: list[str], seconds: float) -> dict[str, float]:
 
 
 def check_recipe(recipe: Recipe, text: list[str], out: Path) -> None:
-    """A wrong setting is told now, and not after the encoders before it were pretrained for minutes."""
+    """Raise for a wrong setting now, rather than after the encoders before it have taken minutes."""
     if not finished_note(out).exists():
         start_pretraining(recipe, text, out, cache=out, workers=1).close()
 
@@ -95,10 +106,10 @@ def start_pretraining(
     )  # fmt: skip
 
 
-def pretrain_source(
+def pretrain_own(
     recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
 ) -> Generator[RowPretraining | Event, None, None]:
-    """Pretrain into `out`, or go on with what is there; one that was finished is not touched again."""
+    """Pretrain into `out`, or resume what is there; an encoder that is finished is not touched again."""
     note = finished_note(out)
     if note.exists():
         return
@@ -112,8 +123,8 @@ def pretrain_source(
                     yield event
             break
         except BudgetError as error:
-            # A slow machine should get its table late rather than not at all. Nothing was trained, and what was
-            # written tells of the shorter time.
+            # A slow machine should get its table late rather than not at all. Nothing was trained yet, and the
+            # folder records the shorter time, so it is removed.
             shutil.rmtree(out)
             recipe = replace(recipe, seconds=2 * (recipe.seconds or 0.0))
             yield Notice(f"{error} Trying again with {recipe.seconds:.0f} s.")
@@ -126,14 +137,21 @@ def finished_note(out: Path) -> Path:
     return out.with_name(f"{out.name}.json")
 
 
-def pretraining_facts(source: Source | None) -> Table:
-    """Seconds and held-out scores of a source's pretraining, as its log tells them; None and {} if it does not."""
+def row_facts(row: Row) -> RowFacts:
+    """The row, with the seconds and held-out scores of its encoder's pretraining where a log has them."""
     final: Table = {}
-    if source is not None:
-        for line in log_lines(RunDirectory(source.path).log_file):
+    if row.source is not None:
+        for line in log_lines(RunDirectory(row.source.path).log_file):
             final = line if "final" in line else final
-    scores = {name: value for name, value in final.get("final", {}).items() if name != "units"}
-    return {"pretraining_seconds": final.get("elapsed"), "pretraining_scores": scores}
+    return RowFacts(
+        name=row.name,
+        title=row.title,
+        source=None if row.source is None else str(row.source.path),
+        kind=row.kind,
+        how=row.how,
+        pretraining_seconds=final.get("elapsed"),
+        pretraining_scores={name: value for name, value in final.get("final", {}).items() if name != "units"},
+    )
 
 
 def log_lines(path: Path) -> list[dict[str, Any]]:
