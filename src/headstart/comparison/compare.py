@@ -11,13 +11,13 @@ from typing import Any
 
 from headstart.atomic import write_text
 from headstart.comparison.cells import CellEvent, Cells
-from headstart.comparison.data import Budget, Data, baseline_of, check_labels, content_of, read_data
+from headstart.comparison.data import Budget, Data, baseline_of, check_labels, read_data
 from headstart.comparison.events import Began, Compared, RowPretraining
 from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.own_encoders import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_own, recipes
 from headstart.comparison.rows import Row, RowEncoder, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
-from headstart.config import Table, cache_home, nearest, overlay, settings_of, settings_table
+from headstart.config import Section, Table, cache_home, nearest, overlay, settings_of, settings_table
 from headstart.errors import ConfigError
 from headstart.pretraining.objectives import STATIC
 from headstart.pretraining.pretrain import Event, Sources, as_list
@@ -25,13 +25,14 @@ from headstart.progress import Notice, result_of
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
 from headstart.report.results import Comparison
-from headstart.tasks.data import check_task
-from headstart.tasks.examples import ExamplesConfig
+from headstart.tasks import task_class
+from headstart.tasks.base import Task
+from headstart.tasks.examples import content_of
 from headstart.text.documents import content_key, discover
 from headstart.training.schedule import as_seconds
 from headstart.transfer.features import encoder_fingerprint
 from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
-from headstart.transfer.task_model import TransferConfig
+from headstart.transfer.config import TransferConfig
 from headstart.weights.sources import labelled_file
 
 CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
@@ -42,7 +43,7 @@ SETTINGS = ("transfer", "rows", "pretrain")
 class Request:
     """The arguments of `compare`, checked as far as they can be without reading the data."""
 
-    task: str
+    task: type[Task[Any, Any]]
     train: Path
     dev: Path | None
     out: Path
@@ -52,7 +53,7 @@ class Request:
     labels: list[Budget]
     seeds: list[int]
     seconds: float
-    examples: ExamplesConfig
+    examples: Section
     transfer: Table
     by_row: Table
     pretrain: Table
@@ -73,7 +74,7 @@ class Prepared:
 
 
 def compare(
-    task: str = "sentiment",
+    task: str = "classify",
     *,
     train: str | Path,
     dev: str | Path | None = None,
@@ -84,7 +85,7 @@ def compare(
     labels: Sequence[Budget] = (50, 200, 1000),
     seeds: int | Sequence[int] = 5,
     budget: str | float | None = None,
-    examples: ExamplesConfig | None = None,
+    examples: Section | None = None,
     settings: Mapping[str, Any] | Sequence[str] = (),
     resume: bool = True,
     cache: str | Path | None = None,
@@ -103,7 +104,7 @@ def compare(
         for event in headstart.compare(train="train.csv", dev="dev.csv", text="reviews.txt", out="runs/compared"):
             print(event)
     """
-    check_task(task)
+    kind = task_class(task)
     check_labels(labels)
     if rows is not None:
         check_names(rows)
@@ -120,7 +121,7 @@ def compare(
             )
     home = Path(cache) if cache is not None else cache_home()
     request = Request(
-        task=task,
+        task=kind,
         train=result_of(labelled_file(train, home)),
         dev=None if dev is None else result_of(labelled_file(dev, home)),
         out=Path(out),
@@ -130,7 +131,7 @@ def compare(
         labels=list(labels),
         seeds=seed_list(seeds),
         seconds=DEFAULT_SECONDS if budget is None else seconds_of(budget),
-        examples=examples or ExamplesConfig(),
+        examples=examples or kind.Input(),
         transfer=given.get("transfer", {}),
         by_row=given.get("rows", {}),
         pretrain=given.get("pretrain", {}),
@@ -159,9 +160,9 @@ def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison
             yield from pretrain_own(recipe, request.text, out, cache=request.cache, workers=request.workers)
         if len(cells.done) < cells.total():
             starts = starts_of(prepared)
-            configs = {row.name: settings_for(starts[row.name], row.how, given_for(row, request)) for row in rows}
+            configs = {row.name: settings_for(request.task, starts[row.name], row.how, given_for(row, request)) for row in rows}
             yield from cells.run(starts, configs)
-        results = results_of(request.task, rows, cells.in_order(), data, request.train, request.dev or request.train)
+        results = results_of(rows, cells.in_order(), data, request.train, request.dev or request.train)
         write_results(results, request.out)
         yield Compared(results, request.out)
         return results
@@ -171,7 +172,7 @@ def prepare_comparison(request: Request) -> Prepared:
     """Whatever the user can put right is refused here, before anything long begins."""
     if request.text:
         discover(request.text)  # a path that does not exist is refused even where no row needs the text
-    data = read_data(request.train, request.dev, request.examples, request.labels, request.seeds)
+    data = read_data(request.task, request.train, request.dev, request.examples, request.labels, request.seeds)
     opened: dict[Path, Start] = {}
     sources: dict[Path, RowEncoder] = {}
     for name in request.with_:
@@ -211,7 +212,7 @@ def given_for(row: Row, request: Request) -> Table:
 def transfer_settings(row: Row, opened: Mapping[Path, Start], request: Request) -> TransferConfig:
     """A row's settings. For an encoder yet to be pretrained they are those of scratch: enough to find a wrong key."""
     start = opened[row.source.path] if row.source is not None and not row.source.made_here else open_start(SCRATCH)
-    return settings_for(start, row.how, given_for(row, request))
+    return settings_for(request.task, start, row.how, given_for(row, request))
 
 
 def starts_of(prepared: Prepared) -> dict[str, Start]:
@@ -240,10 +241,10 @@ def plan_of(prepared: Prepared) -> Table:
         if row.source is not None and not row.source.made_here:
             rows[row.name]["weights"] = fingerprint_of(prepared.opened[row.source.path])
     plan = {
-        "task": request.task,
+        "task": request.task.name,
         "headstart": version("headstart"),
-        "train": {"examples": len(data.train), "content": content_of(data.train)},
-        "dev": {"examples": len(data.dev), "content": content_of(data.dev)},
+        "train": {"examples": len(data.train), "content": content_of(data.task, data.train)},
+        "dev": {"examples": len(data.dev), "content": content_of(data.task, data.dev)},
         "labels": data.labels,
         "seeds": data.seeds,
         "rows": rows,

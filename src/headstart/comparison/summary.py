@@ -50,19 +50,19 @@ def seconds_left(done: Sequence[Cell], left: Sequence[tuple[str, int]]) -> float
     return total
 
 
-def results_of(task: str, rows: list[Row], cells: list[Cell], data: Data, train: Path, dev: Path) -> Comparison:
+def results_of(rows: list[Row], cells: list[Cell], data: Data, train: Path, dev: Path) -> Comparison:
     """Everything that results.json holds. Cells are in the order of the plan."""
     described, baseline = [row_facts(row) for row in rows], baseline_of(data)
-    found = findings(described, cells, data.labels, data.seeds, data.metric, baseline)
+    found = findings(described, cells, data.labels, data.seeds, data.task.metric, baseline)
     return Comparison(
-        task=task,
+        task=data.task.name,
         headstart=version("headstart"),
-        train=facts_of(data.train, train, data.names),
-        dev=facts_of(data.dev, dev, data.names),
+        train=facts_of(data.task, data.train, train),
+        dev=facts_of(data.task, data.dev, dev),
         labels=data.labels,
         seeds=data.seeds,
-        metric=data.metric.name,
-        metric_title=data.metric.title,
+        metric=data.task.metric.name,
+        metric_title=data.task.metric.title,
         rows=described,
         cells=[cell.without_answers() for cell in cells],
         table=found.table,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor, nn
@@ -16,6 +15,7 @@ from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.objectives import AnyPretraining, recorded
 from headstart.progress import Progress
+from headstart.report.results import Forgetting
 from headstart.text.documents import content_key, discover
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora, prepare
@@ -24,14 +24,6 @@ from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
 PERPLEXITY = "perplexity"
-
-
-@dataclass(frozen=True, slots=True)
-class Forgetting:
-    """Held-out perplexity of a run's language model with the encoder it was pretrained with, and with a later one."""
-
-    before: float
-    after: float
 
 
 def forgetting(
