@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from headstart.pretraining.generations import GENERATIONS, STATIC, Generation, R
 from headstart.pretraining.loop import Clock, Step
 from headstart.pretraining.session import Facts, Session
 from headstart.progress import Notice, Progress
-from headstart.text.documents import content_key, discover
+from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
 from headstart.training.run import RunDirectory
@@ -115,10 +115,14 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
     yield from session.go()
 
 
-def prepare_session(request: Request, clock: Clock) -> Generator[Progress, None, Session]:
+def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Notice, None, Session]:
     """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
-    config, generation, place = request.config, request.generation, request.place
-    paths = discover(request.sources)
+    generation, place, paths = request.generation, request.place, discover(request.sources)
+    text, notice = settle_layout(paths, request.config.text)
+    if notice is not None:
+        yield Notice(notice)
+    config = request.config.model_copy(update={"text": text})
+    request = replace(request, config=config)
     valid_paths = None if request.valid is None else discover(request.valid)
     tokenizer = yield from generation.tokenizer(config, paths, place)
     corpora = yield from prepare(
