@@ -30,3 +30,12 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError, match="cannot be written"):
         write_text(tmp_path / "file" / "x", "text")
+
+
+def test_the_caller_says_what_the_user_can_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError) as neutral:
+        write_text(tmp_path / "file" / "x", "text")
+    assert "--resume" not in str(neutral.value)
+    with pytest.raises(CheckpointError, match=r"cannot be written \(.*\)\. Buy a disk\."):
+        write_text(tmp_path / "file" / "x", "text", "Buy a disk.")

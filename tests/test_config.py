@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import math
 import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic import model_validator
 
 from headstart.config import (
     Section,
@@ -23,6 +25,13 @@ class Inner(Section):
     layers: int = 2
     name: str | None = None
     clip: float | None = 1.0
+    budget: str | float | None = None
+
+    @model_validator(mode="after")
+    def both(self) -> Inner:
+        if self.name is not None and self.budget is not None:
+            raise ValueError("encoder.name and encoder.budget exclude each other")
+        return self
 
 
 class Outer(Section):
@@ -43,6 +52,27 @@ def test_unknown_key_without_a_near_one_lists_them_all() -> None:
 def test_a_value_of_the_wrong_type_says_key_and_value() -> None:
     with pytest.raises(ConfigError, match=r"'encoder\.layers'.*integer.*got 'three'"):
         resolve(Outer, {"encoder": {"layers": "three"}})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("key", ["clip", "budget"])
+def test_a_number_that_is_not_finite_is_refused(key: str, value: float) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(Outer, {"encoder": {key: value}})
+    assert str(caught.value) == f"'encoder.{key}' in the configuration: must be a finite number; got {value}."
+
+
+def test_a_message_about_a_whole_section_does_not_print_the_section() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(Outer, {"encoder": {"name": "a", "budget": 3.0}})
+    assert str(caught.value) == ("'encoder' in the configuration: encoder.name and encoder.budget exclude each other.")
+    with pytest.raises(ConfigError, match=r"^In the configuration: encoder\.name and [^{]*\.$"):
+        resolve(Inner, {"name": "a", "budget": 3.0})
+
+
+def test_an_error_about_a_setting_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="Unknown key"):
+        resolve(Outer, {"zzz": 1})
 
 
 def test_a_section_given_as_a_value_is_refused() -> None:
@@ -83,7 +113,17 @@ def test_overlay_merges_to_any_depth_and_leaves_its_arguments_alone() -> None:
 
 
 def test_toml_round_trip_with_awkward_strings() -> None:
-    table = {"s": 'quote " back \\ tab \t é 日', "n": 1, "f": 1e-05, "t": True, "l": ["a", "b"], "in": {"x": {"y": 2}}}
+    awkward = 'quote " back \\ tab \t line \n é 日 \x00\x1f\x7f' + "long " * 10_000
+    table = {
+        "s": awkward,
+        "a key": 1,
+        "dotted.key": 2,
+        "n": 1,
+        "f": 1e-05,
+        "t": True,
+        "l": ["a", "b"],
+        "in": {"x": {"y": 2}},
+    }
     assert tomllib.loads(to_toml({**table, "off": None})) == table
 
 

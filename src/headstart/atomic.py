@@ -1,4 +1,4 @@
-"""Writing that either happened or did not: a temporary name, flushed to the disk, then renamed; and checksums."""
+"""Atomic writes (temporary file, fsync, rename), and checksums of files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from pathlib import Path
 from headstart.errors import CheckpointError
 
 PARTIAL = ".partial"
+ADVICE = "Files saved before are intact. Make room there, or choose another place."
 
 
-def write_atomically(path: Path, write: Callable[[Path], None], failure: type[Exception] = OSError) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place. A failure leaves `path` as it was.
+def write_atomically(
+    path: Path, write: Callable[[Path], None], failure: type[Exception] = OSError, advice: str = ADVICE
+) -> None:
+    """Let `write` fill a temporary file beside `path`, then rename it. If anything fails, `path` is unchanged.
 
-    The temporary name is this thread's own. `failure`: what `write` raises besides OSError when the disk is full.
+    failure: the exception that `write` raises besides OSError when the disk is full. advice: the last sentence of the
+    error message, what the user can do.
     """
+    # Two threads, or two processes, may write the same file: each needs a temporary name of its own.
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,21 +32,19 @@ def write_atomically(path: Path, write: Callable[[Path], None], failure: type[Ex
             os.fsync(file.fileno())
         os.replace(partial, path)
     except (OSError, failure) as error:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # report the first error, not that of cleaning up
             partial.unlink(missing_ok=True)
-        raise CheckpointError(
-            f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}). What was saved before is "
-            f"intact; make room there or choose another place, and a run goes on with --resume."
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"{path}: cannot be written ({reason}). {advice}") from error
 
 
-def write_text(path: Path, text: str) -> None:
-    """UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes a question mark."""
+def write_text(path: Path, text: str, advice: str = ADVICE) -> None:
+    """Write UTF-8. Lone surrogates, which UTF-8 cannot encode, become question marks."""
 
     def write(partial: Path) -> None:
         partial.write_bytes(text.encode("utf-8", "replace"))
 
-    write_atomically(path, write)
+    write_atomically(path, write, advice=advice)
 
 
 def sha256_of(path: Path) -> str:

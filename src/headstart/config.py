@@ -1,4 +1,4 @@
-"""Settings: TOML tables and `--set a.b=c` become frozen, strict models; an unknown key names its nearest known one."""
+"""Settings: TOML tables and `--set a.b=c` are validated into frozen, strict models; typos get a suggestion."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from headstart.errors import ConfigError
 
 OFF = "off"
+TYPE_TAGS = frozenset({"str", "int", "float", "bool", "none"})
 Table = dict[str, Any]
 ModelT = TypeVar("ModelT", bound="Section")
 EntryT = TypeVar("EntryT")
 
 
 class Section(BaseModel):
-    """One table of the configuration, declared beside the code it configures. The text under a field is its help."""
+    """One table of the configuration, declared beside the code it configures. A field's docstring is its help text."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
 
 def cache_home() -> Path:
-    """Where shards, vocabularies and downloads are kept between runs."""
+    """The cache folder for shards, vocabularies and downloads."""
     return Path(os.environ.get("HEADSTART_HOME") or Path.home() / ".cache" / "headstart")
 
 
 def pick(table: Mapping[str, EntryT], name: str, kind: str) -> EntryT:
-    """The entry of a table, or an error that names the nearest one."""
+    """table[name], or a ConfigError that suggests the nearest name."""
     if name in table:
         return table[name]
     raise ConfigError(f"No {kind} called '{name}'.{nearest(name, table)}")
@@ -57,7 +60,7 @@ def read_toml(path: Path) -> Table:
 
 
 def parse_assignment(text: str) -> tuple[list[str], Any]:
-    """`encoder.layers=3` -> (["encoder", "layers"], 3). The value is TOML; anything that is not TOML is a string."""
+    """`encoder.layers=3` -> (["encoder", "layers"], 3). A value that is not valid TOML is taken as a string."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set takes SECTION.KEY=VALUE, such as encoder.layers=3; got '{text}'.")
@@ -69,7 +72,7 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
 
 
 def assign(table: Table, keys: list[str], value: Any) -> None:
-    """table[a][b] = value, in place, making the tables between."""
+    """table[a][b] = value, in place; missing tables on the way are created."""
     for key in keys[:-1]:
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
@@ -90,7 +93,7 @@ def settings_table(settings: Mapping[str, Any] | Sequence[str]) -> Table:
 
 
 def overlay(base: Table, *others: Mapping[str, Any]) -> Table:
-    """Later tables win, key by key, to any depth."""
+    """Merge tables recursively; later ones win."""
     merged = dict(base)
     for other in others:
         for key, value in other.items():
@@ -100,14 +103,26 @@ def overlay(base: Table, *others: Mapping[str, Any]) -> Table:
 
 
 def resolve(model: type[ModelT], table: Table, where: str = "the configuration") -> ModelT:
-    """Build a strict model from a table; the first thing wrong with it becomes one sentence."""
+    """Validate a table against a model; the first problem becomes a ConfigError of one sentence."""
     check_keys(model, table, [])
     try:
         return model.model_validate(without_off(table))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or where
-        raise ConfigError(f"'{key}' in {where}: {lower_first(first['msg'])}; got {first['input']!r}.") from error
+        problems = error.errors()
+        # A union reports each type that it tried; that a number is not finite says more than that it is no string.
+        first = next((problem for problem in problems if problem["type"] == "finite_number"), problems[0])
+        raise ConfigError(sentence(first, where)) from error
+
+
+def sentence(problem: ErrorDetails, where: str) -> str:
+    """pydantic's report as one sentence, without its own terms."""
+    message = lower_first(problem["msg"]).replace("input should be", "must be").rstrip(".")
+    # In a union, pydantic appends the type that it tried: ("training", "budget", "float").
+    loc = [str(part) for part in problem["loc"] if part not in TYPE_TAGS]
+    place = f"'{'.'.join(loc)}' in {where}" if loc else f"In {where}"
+    # A validator of a whole section gets all of its settings; its message names the one that matters.
+    got = "" if isinstance(problem["input"], Mapping | Section) else f"; got {problem['input']!r:.200}"
+    return f"{place}: {message}{got}."
 
 
 def check_keys(model: type[Section], table: Table, path: list[str]) -> None:
@@ -124,7 +139,7 @@ def check_keys(model: type[Section], table: Table, path: list[str]) -> None:
 
 
 def without_off(table: Mapping[str, Any]) -> Table:
-    """TOML has no None: the word "off" stands for it."""
+    """Replace the word "off", which stands for None in TOML."""
     return {
         key: without_off(value) if isinstance(value, Mapping) else None if value == OFF else value
         for key, value in table.items()
@@ -132,7 +147,10 @@ def without_off(table: Mapping[str, Any]) -> Table:
 
 
 def settings_of(section: Section) -> Table:
-    """Every setting as a table that resolves to the same again: "off" where None is not what leaving it out means."""
+    """All settings as a table from which `resolve` rebuilds the section.
+
+    A None is written as "off", unless it is the default: then the key is left out.
+    """
     table: Table = {}
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
@@ -144,38 +162,19 @@ def settings_of(section: Section) -> Table:
 
 
 def lower_first(message: str) -> str:
+    """pydantic's message as the end of a sentence."""
     message = message.removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """The TOML of nested tables of plain values. None is left out."""
-    lines: list[str] = []
-    write_table(table, [], lines)
-    return "\n".join(lines).strip() + "\n"
+    """A nested table as TOML. TOML has no null, so entries that are None are left out."""
+    return tomli_w.dumps(without_none(table))
 
 
-def write_table(table: Mapping[str, Any], path: list[str], lines: list[str]) -> None:
-    if path:
-        lines += ["", f"[{'.'.join(path)}]"]
-    for key, value in table.items():
-        if value is not None and not isinstance(value, Mapping):
-            lines.append(f"{key} = {toml_value(value)}")
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            write_table(value, [*path, key], lines)
-
-
-def toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(toml_value(item) for item in value)}]"
-    return toml_string(str(value))
-
-
-def toml_string(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
+def without_none(table: Mapping[str, Any]) -> Table:
+    return {
+        key: without_none(value) if isinstance(value, Mapping) else value
+        for key, value in table.items()
+        if value is not None
+    }

@@ -1,21 +1,24 @@
-"""What a user can cause. Each is shown as one sentence on stderr with exit code 2; anything else is our bug."""
+"""Errors that a user can cause. The command line prints them as one sentence and exits with 2; others are bugs.
+
+An error about an argument or about data is also a ValueError, as callers used to scikit-learn expect.
+"""
 
 
 class HeadstartError(Exception):
-    """A sentence saying what, where, got, wanted, and what to do."""
+    """One sentence: what is wrong, where, what was found, what was expected, and what to do."""
 
 
-class ConfigError(HeadstartError):
-    """A setting that does not exist, or that contradicts another."""
+class ConfigError(HeadstartError, ValueError):
+    """A setting that does not exist, has a bad value, or contradicts another."""
 
 
 class BudgetError(ConfigError):
-    """A time that is over before the work has begun; more of it would do."""
+    """The time budget ran out before training could start; a larger one would do."""
 
 
-class DataError(HeadstartError):
+class DataError(HeadstartError, ValueError):
     """A text or data file that cannot be used as it is."""
 
 
 class CheckpointError(HeadstartError):
-    """A run directory or its state that cannot be read, written or continued."""
+    """A run directory, or its saved state, that cannot be read, written or resumed."""

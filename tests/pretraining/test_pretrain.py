@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import headstart
+from headstart.config import read_toml
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretraining.events import Finished, Planned
 from headstart.pretraining.loop import Step
@@ -256,9 +257,26 @@ def test_missing_empty_and_not_utf8_files(tmp_path: Path) -> None:
 
 def test_one_document_says_what_to_do(tmp_path: Path) -> None:
     text = tmp_path / "one.txt"
-    text.write_text("The cat likes the film .\nA dog watches it .\n" * 20)
+    text.write_text("The cat likes the film .\nA dog watches it .\n" * 9)
     refuses(r"1 document.*--one-per-line.*--no-nsp", DataError, "bert", text, tmp_path / "run")
     assert pretrain("bert", text, tmp_path / "run", settings={"objective.nsp": False})[-1].steps == 6
+
+
+@pytest.mark.parametrize("kind", ["skipgram", "elmo", "bert"])
+def test_a_review_per_line_is_recognised_recorded_and_can_be_overruled(kind: str, tmp_path: Path) -> None:
+    text = tmp_path / "reviews.txt"
+    text.write_text("The cat likes the film . It was long .\nA dog watches it . Nobody sings .\n" * 100)
+    events = pretrain(kind, text, tmp_path / "run")
+    said = [event.text for event in events if isinstance(event, Notice)]
+    assert any("200 lines" in notice and "--no-one-per-line" in notice for notice in said)
+    saved = read_toml(tmp_path / "run" / "config.toml")
+    assert saved["text"]["one_per_line"] is True
+    assert saved["data"]["documents"] == 198  # and two are held out
+    overruled = {"text.one_per_line": False} | ({"objective.nsp": False} if kind == "bert" else {})
+    pretrain(kind, text, tmp_path / "one", settings=overruled)
+    saved = read_toml(tmp_path / "one" / "config.toml")
+    assert (saved["text"]["one_per_line"], saved["data"]["documents"]) == (False, 1)
+    list(headstart.pretrain(kind, out=tmp_path / "one", resume=True))  # a recorded false stays false
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "elmo", "bert"])

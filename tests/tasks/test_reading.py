@@ -9,6 +9,7 @@ import pytest
 from headstart.config import resolve
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.examples import Examples, ExamplesConfig, read_examples
+from headstart.tasks.reading import separator_notice
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -63,9 +64,9 @@ def test_parquet_that_is_not_utf8(tmp_path):
 
 
 def test_labels_become_strings(tmp_path):
-    labels = [3, -1, True, False, 2.0, " pos ", "1.0"]
+    labels = [3, -1, True, False, 2.0, " pos ", "1.5"]
     lines = "".join(json.dumps({"text": "x", "label": label}) + "\n" for label in labels)
-    assert read_examples(write(tmp_path / "a.jsonl", lines)).labels == ["3", "-1", "true", "false", "2", "pos", "1.0"]
+    assert read_examples(write(tmp_path / "a.jsonl", lines)).labels == ["3", "-1", "true", "false", "2", "pos", "1.5"]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,64 @@ def test_columns_can_be_named(tmp_path):
 
 def test_empty_columns_at_the_end_of_a_row_do_no_harm(tmp_path):
     assert read_examples(write(tmp_path / "a.csv", "text,label\na,1,,\n\nb,2\n")) == Examples(["a", "b"], ["1", "2"])
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_file_with_another_separator_is_recognised_and_said(tmp_path, separator):
+    path = write(tmp_path / "a.csv", f'text{separator}label\n"one, two{separator} three"{separator}1\n')
+    assert read_examples(path) == Examples([f"one, two{separator} three"], ["1"])
+    notice = separator_notice(path, ExamplesConfig())
+    assert notice is not None
+    assert "no comma" in notice
+    assert separator_notice(path, ExamplesConfig(separator=separator)) is None
+    assert separator_notice(write(tmp_path / "b.csv", "text,label\n"), ExamplesConfig()) is None
+
+
+def test_the_separator_can_be_named(tmp_path):
+    path = write(tmp_path / "a.csv", "text|label\na,b;c|1\n")
+    assert read_examples(path, ExamplesConfig(separator="|")) == Examples(["a,b;c"], ["1"])
+    for name in ("tab", "\\t", "\t"):
+        assert resolve(ExamplesConfig, {"separator": name}).separator == "\t"
+    for wrong in (";;", "", '"'):
+        with pytest.raises(ConfigError, match="--separator is one character"):
+            resolve(ExamplesConfig, {"separator": wrong})
+
+
+def test_a_wrong_separator_is_suspected(tmp_path):
+    path = write(tmp_path / "a.csv", "text;a,label;b\n1,2\n")
+    with pytest.raises(DataError, match=r"no column 'text'.*Are the columns separated by ';'\?.*--separator"):
+        read_examples(path)
+    with pytest.raises(DataError, match=r"a\.tsv:1: .*Are the columns separated by ','\?"):
+        read_examples(write(tmp_path / "a.tsv", "text,label\na,1\n"))
+
+
+def test_capitals_in_names_do_not_matter_but_an_exact_name_goes_first(tmp_path):
+    path = write(tmp_path / "a.csv", "TEXT,text, Label ,Stars\nno,yes,1,5\n")
+    assert read_examples(path) == Examples(["yes"], ["1"])
+    assert read_examples(path, ExamplesConfig(label_field="stars")).labels == ["5"]
+    path = write(tmp_path / "b.csv", "Text,sentence,label\nno,yes,1\n")
+    assert read_examples(path).texts == ["yes"]
+
+
+@pytest.mark.parametrize("header", ["text,text,label", "Text,TEXT,label"])
+def test_two_columns_of_one_name_are_not_chosen_from(tmp_path, header):
+    with pytest.raises(DataError, match=r"more than one column is called 'text': columns 1 \('\w+'\) and 2 \('\w+'\)"):
+        read_examples(write(tmp_path / "a.csv", f"{header}\na,b,1\n"))
+
+
+@pytest.mark.parametrize("field", ["label", "Label"])
+def test_the_label_is_not_the_text(tmp_path, field):
+    path = write(tmp_path / "a.csv", "text,label\na,1\n")
+    with pytest.raises(DataError, match=r"a\.csv:1: the column 'label' cannot be both text and label"):
+        read_examples(path, ExamplesConfig(text_field=field))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.tsv.gz"])
+def test_utf16_is_called_that(tmp_path, name, encoding):
+    path = write(tmp_path / name, 'text,label\n{"text": "good film", "label": 1}\n'.encode(encoding))
+    with pytest.raises(DataError, match=rf"{name}: is UTF-(16|32)(LE|BE)?, but UTF-8 is expected.*iconv -f UTF-"):
+        read_examples(path)
 
 
 WRONG = [

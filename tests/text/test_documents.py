@@ -10,7 +10,7 @@ import pytest
 
 from headstart.config import resolve
 from headstart.errors import ConfigError, DataError
-from headstart.text import documents, formats
+from headstart.text import documents, files, formats
 from headstart.text.documents import Block, TextConfig, content_key, discover, read_blocks
 
 
@@ -137,8 +137,22 @@ def test_a_missing_field_lists_those_there(tmp_path):
         texts(write(tmp_path / "a.csv", "id,text\n1,a\n"), field="body")
 
 
+def test_a_field_of_plain_text_is_refused(tmp_path):
+    plain, table = write(tmp_path / "a.txt", "one"), write(tmp_path / "b.csv", "id,body\n1,two\n")
+    with pytest.raises(ConfigError, match=r"a\.txt: is plain text.*no field 'body'.*--field"):
+        texts(plain, field="body")
+    blocks = read_blocks([plain, table], TextConfig(field="body"))  # the table has it
+    assert [block.text for block in blocks] == ["one", "two"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_called_that(tmp_path, encoding):
+    with pytest.raises(DataError, match=r"a\.txt: is UTF-16(LE|BE)?, but UTF-8 is expected"):
+        texts(write(tmp_path / "a.txt", "one line\nand another\n".encode(encoding)))
+
+
 def test_a_line_without_end_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "LONGEST_LINE", 1 << 21)
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 21)
     for name in ("a.txt", "a.jsonl"):
         with pytest.raises(DataError, match=rf"{name}:1: this line is longer than 2 MB"):
             texts(write(tmp_path / name, b"x" * (1 << 22)))
@@ -147,7 +161,7 @@ def test_a_line_without_end_is_an_error(tmp_path, monkeypatch):
 @pytest.mark.parametrize("one_per_line", [False, True])
 def test_a_long_document_comes_in_blocks(tmp_path, monkeypatch, one_per_line):
     monkeypatch.setattr(documents, "BLOCK_CHARACTERS", 1000)
-    monkeypatch.setattr(formats, "CHUNK_BYTES", 700)
+    monkeypatch.setattr(files, "CHUNK_BYTES", 700)
     monkeypatch.setattr(formats, "PART_CHARACTERS", 700)
     sentence = "A sentence of some words." + (" " if one_per_line else "\n")
     path = write(tmp_path / "a.txt", sentence * 400 + "\n\nshort\n\nlast")
@@ -164,7 +178,7 @@ def test_documents_do_not_depend_on_the_size_of_chunks(tmp_path, monkeypatch):
     path = write(tmp_path / "a.txt", text)
     expected = ["one", "two\nthree", "four four four\nfive", "six"]
     for size in range(20, 30):
-        monkeypatch.setattr(formats, "CHUNK_BYTES", size)
+        monkeypatch.setattr(files, "CHUNK_BYTES", size)
         assert texts(path) == expected
 
 

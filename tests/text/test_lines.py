@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.errors import DataError
+from headstart.errors import ConfigError, DataError
 from headstart.text import formats
 from headstart.text.lines import Lines
 
@@ -63,3 +63,10 @@ def test_what_is_not_utf8_is_told_with_its_line(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"fine\nna\xefve\n")))
     with pytest.raises(DataError, match="standard input:2: not UTF-8"):
         list(Lines("-"))
+
+
+def test_a_field_of_plain_lines_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    for given in (tmp_path / "a.txt", "-"):
+        with pytest.raises(ConfigError, match="there is no field 'zzz'"):
+            Lines(given, "zzz")

@@ -114,7 +114,7 @@ def test_the_second_time_is_read_from_the_cache(tmp_path):
     readings, second = run([Path(moved)], tokenizer, tmp_path / "cache")
     assert (first.reused, second.reused, readings) == (False, True, [])
     assert second.train.directory == first.train.directory
-    for changed in ({"max_sentence": 3}, {"config": TextConfig()}, {"valid_paths": [path]}):
+    for changed in ({"max_sentence": 3}, {"config": TextConfig(one_per_line=False)}, {"valid_paths": [path]}):
         assert not run([path], tokenizer, tmp_path / "cache", **changed)[1].reused
     assert not run([path], words_of([path], tmp_path / "cache", size=50), tmp_path / "cache")[1].reused
     write_lines(path, make_text(3, 50))

@@ -72,8 +72,9 @@ def compare(
     label_field: LabelField = None,
     labels_as: LabelsAs = None,
     one_per_line: Annotated[
-        bool, typer.Option("--one-per-line", help="In the .txt files of --text, each line is a document.")
-    ] = False,
+        bool | None,
+        typer.Option("--one-per-line/--no-one-per-line", help="In --text's .txt files, each line is a document."),
+    ] = None,
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
@@ -85,7 +86,7 @@ def compare(
     from headstart.comparison.compare import compare as run_comparison
 
     fetch_named([train, dev, *(with_ or ())], quiet)
-    flags = {"pretrain.text.one_per_line": one_per_line or None}
+    flags = {"pretrain.text.one_per_line": one_per_line}
     events = run_comparison(
         task,
         train=train,

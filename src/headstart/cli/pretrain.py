@@ -42,7 +42,10 @@ def common_options(
         typer.Option("--valid", metavar="TEXT", help="Held-out text; left out, one document in a hundred is held out."),
     ] = None,
     field: Annotated[str | None, typer.Option("--field", help="Column or key that holds the text.")] = None,
-    one_per_line: Annotated[bool, typer.Option("--one-per-line", help="In .txt, each line is a document.")] = False,
+    one_per_line: Annotated[
+        bool | None,
+        typer.Option("--one-per-line/--no-one-per-line", help="In .txt, each line is a document. Default: it is seen."),
+    ] = None,
     vocabulary_size: Annotated[
         int | None, typer.Option("--vocabulary-size", help="Words or pieces in the vocabulary.")
     ] = None,
@@ -146,7 +149,7 @@ def watch(
     text: list[str] | None,
     out: Path,
     field: str | None,
-    one_per_line: bool,
+    one_per_line: bool | None,
     vocabulary_size: int | None,
     settings: list[str] | None,
     quiet: bool,
@@ -158,7 +161,7 @@ def watch(
     from headstart.pretraining.pretrain import pretrain
     from headstart.progress import Notice
 
-    flags |= {"text.field": field, "text.one_per_line": one_per_line or None, "tokenizer.size": vocabulary_size}
+    flags |= {"text.field": field, "text.one_per_line": one_per_line, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}
     assigned = {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
     events = pretrain(kind, text or [], out=out, size=size, settings=given | assigned, **arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from headstart.pretraining.memory import check_memory
 from headstart.pretraining.objectives import DEFAULT_STATIC, OBJECTIVES, STATIC, AnyPretraining, recorded
 from headstart.pretraining.session import Facts, Session
 from headstart.progress import Notice, Progress
-from headstart.text.documents import content_key, discover
+from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
 from headstart.training.run import RunDirectory
@@ -122,10 +122,14 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
         run.remove_if_empty()
 
 
-def prepare_session(request: Request, clock: Clock) -> Generator[Progress, None, Session]:
+def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Notice, None, Session]:
     """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
-    config, pretraining, place = request.config, request.pretraining, request.place
-    paths = discover(request.sources)
+    pretraining, place, paths = request.pretraining, request.place, discover(request.sources)
+    text, notice = settle_layout(paths, request.config.text)
+    if notice is not None:
+        yield Notice(notice)
+    config = request.config.model_copy(update={"text": text})
+    request = replace(request, config=config)
     valid_paths = None if request.valid is None else discover(request.valid)
     tokenizer = yield from pretraining.tokenizer(config, paths, place)
     check_memory(pretraining.training_bytes(config, len(tokenizer)))

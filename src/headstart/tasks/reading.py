@@ -6,25 +6,51 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from headstart.config import Section
 from headstart.errors import ConfigError, DataError
+from headstart.tasks.labels import unify_labels
 from headstart.tasks.reviews import read_archive, read_folder
 from headstart.tasks.trees import read_trees
-from headstart.text.formats import Choose, Rows, Source, rows_of_csv, rows_of_jsonl, rows_of_parquet, rows_of_tsv
+from headstart.text.files import Source
+from headstart.text.formats import text_of
+from headstart.text.tables import (
+    COMMA,
+    TAB,
+    ReadRows,
+    find_column,
+    listed_columns,
+    rows_of_csv,
+    rows_of_jsonl,
+    rows_of_parquet,
+    rows_of_tsv,
+    separator_hint,
+    sniffed_separator,
+    spoken,
+)
 
 TEXT_COLUMNS = ("text", "sentence", "review")
 LABEL_COLUMNS = ("label", "sentiment", "class")
-SHOWN_COLUMNS, SHOWN_CHARACTERS = 20, 40  # a file without a line of names shows its first example here
+SET_TEXT_FIELD = "Name the column that holds the text with --text-field."
 
 Labelled = Iterator[tuple[str, str, str]]
 
 
+def as_separator(value: object) -> object:
+    """A tab is hard to type in a shell, so its name will do."""
+    if not isinstance(value, str):
+        return value
+    value = {"tab": TAB, "\\t": TAB}.get(value, value)
+    if len(value) != 1 or value in '"\r\n':
+        raise ValueError("--separator is one character, such as ; or tab")
+    return value
+
+
 class ExamplesConfig(Section):
-    """How the files of labelled examples are read."""
+    """How files of labelled examples are read."""
 
     text_field: str | None = None
     """The column or key that holds the text; unset: 'text', 'sentence' or 'review'."""
@@ -35,6 +61,10 @@ class ExamplesConfig(Section):
     labels_as: Literal[2, 5] | None = None
     """Of sentiment trees, how many classes: 5, or 2 without the neutral sentences; unset: 5."""
 
+    separator: Annotated[str | None, BeforeValidator(as_separator)] = None
+    """The character between the columns of csv and tsv files; unset: a tab in tsv files, and in csv files a comma, or
+    the semicolon or tab that the header has instead."""
+
     @model_validator(mode="after")
     def two_fields(self) -> ExamplesConfig:
         if self.text_field is not None and self.text_field == self.label_field:
@@ -43,7 +73,7 @@ class ExamplesConfig(Section):
 
 
 def read_labelled(path: Path, config: ExamplesConfig) -> Labelled:
-    """Every example of a file, a folder or an archive, in a fixed order."""
+    """Every example of a file, a folder or an archive, in a fixed order. A missing label is empty."""
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder.")
     reader = in_folder if path.is_dir() else reader_of(path)
@@ -51,11 +81,11 @@ def read_labelled(path: Path, config: ExamplesConfig) -> Labelled:
         raise ConfigError(
             f"--labels-as {config.labels_as} is for sentiment trees (.txt), which have five labels; {path} has its own."
         )
-    yield from reader(path, config)
+    yield from unify_labels(reader(path, config))
 
 
 def reader_of(path: Path) -> Callable[[Path, ExamplesConfig], Labelled]:
-    """The reader for a file, by the end of its name."""
+    """The reader for a file, by its suffix."""
     name = path.name.lower()
     for suffix, reader in READERS.items():
         if name.endswith(suffix):
@@ -75,40 +105,61 @@ def in_trees(path: Path, config: ExamplesConfig) -> Labelled:
     return read_trees(path, config.labels_as)
 
 
-def in_columns(rows: Callable[[Source, Choose], Rows], path: Path, config: ExamplesConfig) -> Labelled:
+def in_columns(suffix: str, path: Path, config: ExamplesConfig) -> Labelled:
+    rows = table_reader(suffix, config.separator)
     with Source(path) as source:
         for where, row in rows(source, partial(choose_columns, config)):
             (text_field, text), (label_field, label) = row.items()
-            yield where, text_of(text, text_field, where), label_of(label, label_field, where)
+            yield where, text_of(text, text_field, where, SET_TEXT_FIELD), label_of(label, label_field, where)
+
+
+def table_reader(suffix: str, separator: str | None) -> ReadRows:
+    """The reader of a table's rows. A csv or tsv row with too many columns is an error: a comma that should have been
+    in quotation marks would make the end of the text the label."""
+    if suffix in DELIMITED:
+        return partial(DELIMITED[suffix], exact=True, separator=separator)
+    return OTHER_TABLES[suffix]
 
 
 def choose_columns(config: ExamplesConfig, names: Sequence[str], where: str) -> list[str]:
-    return [
-        choose_column(config.text_field, TEXT_COLUMNS, names, where, "--text-field"),
-        choose_column(config.label_field, LABEL_COLUMNS, names, where, "--label-field"),
-    ]
+    text = choose_column(config.text_field, TEXT_COLUMNS, names, where, "--text-field")
+    label = choose_column(config.label_field, LABEL_COLUMNS, names, where, "--label-field")
+    if text == label:
+        raise DataError(
+            f"{where}: the column '{text}' cannot be both text and label; there are: {listed_columns(names)}. Name "
+            f"two different ones with --text-field and --label-field."
+        )
+    return [text, label]
 
 
 def choose_column(given: str | None, usual: Sequence[str], names: Sequence[str], where: str, flag: str) -> str:
-    """The column the user named, else the first of the usual ones that is there."""
-    for name in usual if given is None else [given]:
-        if name in names:
-            return name
+    """The column the user named, else the first of the usual ones. Exact names go before those in other capitals."""
+    candidates = usual if given is None else [given]
+    exact = [name for name in candidates if name in names]
+    for name in (*exact, *candidates):
+        found = find_column(name, names, where)
+        if found is not None:
+            return found
     wanted = f"'{given}'" if given is not None else " or ".join(f"'{name}'" for name in usual)
-    there = ", ".join(name[:SHOWN_CHARACTERS] for name in names[:SHOWN_COLUMNS]) or "none"
-    raise DataError(f"{where}: has no column {wanted}; there are: {there}. Name the right one with {flag}.")
+    there = listed_columns(names)
+    hint = separator_hint(names, candidates)
+    hint = f"{hint} Then give that as --separator." if hint else f" Name the right one with {flag}."
+    raise DataError(f"{where}: has no column {wanted}; there are: {there}.{hint}")
 
 
-def text_of(value: object, field: str, where: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise DataError(f"{where}: '{field}' must be text, got {value!r:.60}. Name the right one with --text-field.")
-    return value
+def separator_notice(path: Path, config: ExamplesConfig) -> str | None:
+    """What to tell the user if a csv file's columns were found to be separated by something else than commas."""
+    if config.separator is not None or not path.name.lower().endswith((".csv", ".csv.gz")) or not path.is_file():
+        return None
+    with Source(path) as source:
+        separator = sniffed_separator(next(source.lines(), ""))
+    if separator == COMMA:
+        return None
+    return f"{path}: the first line has no comma; its columns are read as separated by {spoken(separator)}."
 
 
 def label_of(value: object, field: str, where: str) -> str:
-    """A label as a string: 1 is "1", and so is 1.0, which is how tables with gaps keep whole numbers."""
+    """A label as a string: 1 is "1", and so is 1.0, as tables with gaps store whole numbers. Missing: empty."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
@@ -123,15 +174,11 @@ def label_of(value: object, field: str, where: str) -> str:
     return value
 
 
-COLUMNS: dict[str, Callable[[Source, Choose], Rows]] = {
-    # Exact: a comma that should have been in quotation marks would make the end of the text the label.
-    ".csv": partial(rows_of_csv, exact=True),
-    ".tsv": partial(rows_of_tsv, exact=True),
-    ".jsonl": rows_of_jsonl,
-    ".parquet": rows_of_parquet,
-}
+DELIMITED = {".csv": rows_of_csv, ".tsv": rows_of_tsv}
+OTHER_TABLES: dict[str, ReadRows] = {".jsonl": rows_of_jsonl, ".parquet": rows_of_parquet}
+TABLES = (*DELIMITED, *OTHER_TABLES)
 PLAIN: dict[str, Callable[[Path, ExamplesConfig], Labelled]] = {
-    **{suffix: partial(in_columns, rows) for suffix, rows in COLUMNS.items()},
+    **{suffix: partial(in_columns, suffix) for suffix in TABLES},
     ".txt": in_trees,
 }
 READERS = (

@@ -1,4 +1,4 @@
-"""Film reviews laid out as aclImdb: a folder or an archive with pos/ and neg/, one review per file."""
+"""Film reviews in the layout of aclImdb: a folder or archive with pos/ and neg/, one review per file."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from headstart.errors import DataError
-from headstart.text.formats import BOM, CHUNK_BYTES, Source
+from headstart.text.files import CHUNK_BYTES, Source, decode
 
 LABELS = ("neg", "pos")
 LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 def read_folder(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """(where, review, label) in the order of the names, from pos/ and neg/ in the folder or in its train/."""
+    """(where, review, label) of each file, sorted by name, from pos/ and neg/ in the folder or in its train/."""
     for candidate in (folder, folder / "train"):
         if all((candidate / label).is_dir() for label in LABELS):
             break
@@ -30,9 +30,9 @@ def read_folder(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def read_archive(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(where, review, label) in the order of the members' names. Where there is a train/, only that is read.
+    """(where, review, label) of each member, sorted by name. If there is a train/, only that is read.
 
-    Nothing is written to the disk: a member's path serves as a name, whatever it says.
+    Nothing is extracted to the disk, so a member's path can do no harm.
     """
     parts: dict[PurePosixPath, dict[PurePosixPath, bytes]] = {}
     with Source(path) as source:
@@ -51,9 +51,9 @@ def read_archive(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def members(source: Source) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """The names and contents of the reviews in an archive, in one pass from its beginning to its end."""
+    """Names and contents of the reviews in an archive, in one pass."""
     try:
-        # A stream needs nothing of a file but read(), and the source's own says what is wrong with a packed file.
+        # Stream mode needs only read(), and that of Source reports a damaged gzip in our words.
         with tarfile.open(fileobj=source, mode="r|") as archive:  # type: ignore[call-overload]
             for member in archive:
                 name = PurePosixPath(member.name)
@@ -62,7 +62,7 @@ def members(source: Source) -> Iterator[tuple[PurePosixPath, bytes]]:
                     yield name, file.read()
     except tarfile.TarError as error:
         raise DataError(f"{source.path}: not a tar archive, or cut short ({error}). Fetch or pack it again.") from error
-    # The checksum stands after the last member, so what is left has to be read to know that all was whole.
+    # The gzip checksum comes after the last member: read to the end to verify it.
     while source.read(CHUNK_BYTES):
         pass
 
@@ -86,10 +86,4 @@ def read_bytes(path: Path) -> bytes:
 
 
 def review(content: bytes, where: str) -> str:
-    try:
-        text = content.removeprefix(BOM).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{where}: not UTF-8 (byte 0x{content[error.start]:02x}). Convert the file first, for example with iconv."
-        ) from error
-    return LINE_BREAK.sub(" ", text)
+    return LINE_BREAK.sub(" ", decode(content, where, "FILE"))

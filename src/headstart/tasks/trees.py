@@ -1,4 +1,4 @@
-"""Sentiment trees, as in the Stanford Sentiment Treebank: one tree per line -> its sentence and the root's label."""
+"""Sentiment trees as in the Stanford Sentiment Treebank: one tree per line -> its sentence and its root's label."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from headstart.errors import DataError
-from headstart.text.formats import Source
+from headstart.text.files import Source
 
 SENTIMENTS = ["very negative", "negative", "neutral", "positive", "very positive"]
-# What each root digit is called; two classes have no place for the sentences in the middle.
+# Class names of the root's digit 0..4. With two classes, neutral sentences have none and are left out.
 CLASSES: dict[int, list[str | None]] = {
     5: [*SENTIMENTS],
     2: ["negative", "negative", None, "positive", "positive"],
@@ -67,5 +67,5 @@ def parse_tree(line: str, where: str) -> tuple[int, list[str]]:
 
 
 def without_escapes(word: str) -> str:
-    """Brackets, slashes and stars as they are written, not as the treebank spells them."""
+    """Undo the treebank's escapes of brackets, slashes and stars."""
     return word.replace("-LRB-", "(").replace("-RRB-", ")").replace("\\/", "/").replace("\\*", "*")

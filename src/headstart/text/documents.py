@@ -1,4 +1,4 @@
-"""Text files of any known kind -> a stream of blocks of text, in memory that does not grow with the files."""
+"""Text files of any known format -> a stream of blocks of text, in constant memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from pathlib import Path
 from pydantic import Field
 
 from headstart.config import Section
-from headstart.errors import DataError
-from headstart.text.formats import FORMATS, Source, clean, cut_point, format_of, known_suffixes
+from headstart.errors import ConfigError, DataError
+from headstart.text.files import Source
+from headstart.text.formats import FORMATS, clean, cut_point, format_of, is_plain, known_suffixes
+from headstart.text.layout import decide
 
-# A document longer than this comes as several blocks, cut where a sentence ends if there is such a place.
+# A longer document comes as several blocks, cut at the end of a sentence where possible.
 BLOCK_CHARACTERS = 1 << 20
 HASHED_AT_ONCE = 1 << 22
 
@@ -27,8 +29,8 @@ class TextConfig(Section):
     field: str | None = None
     """The column or key that holds the text in csv, tsv, jsonl and parquet files; unset: 'text', or the only one."""
 
-    one_per_line: bool = False
-    """In .txt files, whether each line is a document; otherwise documents are separated by blank lines."""
+    one_per_line: bool | None = None
+    """In .txt files, whether each line is a document, or blank lines separate documents; unset: the files decide."""
 
     lines_are_sentences: bool = False
     """Whether each line is a sentence; otherwise a line break is white space, as in books with hard-wrapped lines."""
@@ -37,16 +39,24 @@ class TextConfig(Section):
     """The share of documents held out for validation when no validation text is given."""
 
 
+def settle_layout(paths: Sequence[Path], config: TextConfig) -> tuple[TextConfig, str | None]:
+    """The configuration with `one_per_line` decided, and a sentence about that for the user, if there is one."""
+    if config.one_per_line is not None:
+        return config, None
+    one_per_line, notice = decide(paths)
+    return config.model_copy(update={"one_per_line": one_per_line}), notice
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A document, or a part of a long one. Lines are joined by "\\n"."""
+    """A document, or a part of a long one. Its line breaks are "\\n"."""
 
     text: str
     starts_document: bool
 
 
 def discover(sources: Sequence[str | Path]) -> list[Path]:
-    """The text files meant by files, folders (searched through, in order of name) and patterns, each file once."""
+    """The text files that files, folders (recursively, sorted by name) and glob patterns stand for, each file once."""
     found: dict[Path, Path] = {}
     for source in sources:
         for path in files_of(source):
@@ -85,7 +95,7 @@ def is_text(path: Path) -> bool:
 
 
 def content_key(paths: Sequence[Path]) -> str:
-    """SHA-256 over the contents of the files and their formats, in order; where they lie does not matter."""
+    """SHA-256 over the contents and formats of the files, in order; their paths do not matter."""
     parts = [(format_of(path), file_digest(path)) for path in paths]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -98,7 +108,7 @@ def file_digest(path: Path) -> str:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
-@lru_cache(maxsize=4096)  # a run asks three times: to count words, to learn pieces and to tokenise
+@lru_cache(maxsize=4096)  # a run asks several times: to count words, to learn pieces and to tokenise
 def digest_once(path: Path, size: int, modified: int) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -110,12 +120,14 @@ def digest_once(path: Path, size: int, modified: int) -> str:
 def read_blocks(
     paths: Sequence[Path], config: TextConfig, on_bytes: Callable[[int], None] | None = None
 ) -> Iterator[Block]:
-    """Every document of the files, in order. on_bytes is told the bytes on disk read so far, all files together."""
+    """All documents of the files, in order. on_bytes is called with the bytes on disk read so far, over all files."""
+    check_field(paths, config.field)
+    config, _ = settle_layout(paths, config)
     before = 0
     empty = True
     for path in paths:
         with Source(path) as source:
-            for text, starts_document in FORMATS[format_of(path)](source, config.field, config.one_per_line):
+            for text, starts_document in FORMATS[format_of(path)](source, config.field, bool(config.one_per_line)):
                 if on_bytes is not None:
                     on_bytes(before + source.position())
                 for block in blocks_of(clean(text), starts_document):
@@ -129,8 +141,16 @@ def read_blocks(
         raise DataError(f"{names}: holds no text. Give files with at least one line that is not blank.")
 
 
+def check_field(paths: Sequence[Path], field: str | None) -> None:
+    """--field on plain text alone is a mistake: ignored, it would hide that the wrong file was given."""
+    if field is not None and all(is_plain(path) for path in paths):
+        raise ConfigError(
+            f"{paths[0]}: is plain text and has no columns, so there is no field '{field}'. Remove --field."
+        )
+
+
 def blocks_of(text: str, starts_document: bool) -> Iterator[Block]:
-    """Cut a long text into blocks; one of white space only gives none."""
+    """Cut a long text into blocks; white space alone gives none."""
     first = 0
     while len(text) - first > BLOCK_CHARACTERS:
         last = cut_point(text, first, first + BLOCK_CHARACTERS)

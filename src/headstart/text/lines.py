@@ -1,4 +1,4 @@
-"""Texts one by one, a line each, from files or standard input, with how far the reading is."""
+"""Texts one by one, a line each, from files or standard input."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from headstart.errors import DataError
-from headstart.text.documents import discover
-from headstart.text.formats import FORMATS, Source, clean, format_of
+from headstart.errors import ConfigError, DataError
+from headstart.text.documents import check_field, discover
+from headstart.text.files import Source
+from headstart.text.formats import FORMATS, clean, format_of, is_plain
 
 STANDARD_INPUT = "-"
-PLAIN = (".txt", ".txt.gz")
 
 
 class StandardInput(Source):
-    """What is piped in, as if it were a file; how long it is nobody knows."""
+    """Standard input as a Source; its length is not known."""
 
     def __init__(self) -> None:
         self.path = Path("standard input")
@@ -25,7 +25,7 @@ class StandardInput(Source):
         self.file = sys.stdin.buffer
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        pass  # it was not opened here
+        pass  # not ours to close
 
     def position(self) -> int:
         return 0
@@ -34,15 +34,19 @@ class StandardInput(Source):
 class Lines:
     """The texts of a file, of all files of a folder or pattern, or of standard input.
 
-    One text for every line of a .txt file, empty ones too, and for every row of a table. Memory is that of one line.
+    A text per line of a .txt file, empty lines included, and per row of a table. Only one line is held in memory.
     """
 
     def __init__(self, given: str | Path, field: str | None = None) -> None:
         """given: - is standard input. field: the column with the text in csv, tsv, jsonl and parquet files."""
         self.count = 0
         self.where = ""
-        """The last text given out: its file, and its line if the file has such."""
+        """Where the last text stands: its file and, if it has lines, the line."""
         self._paths = None if str(given) == STANDARD_INPUT else discover([given])
+        if self._paths is not None:
+            check_field(self._paths, field)
+        elif field is not None:
+            raise ConfigError(f"Standard input is plain text without columns, so there is no field '{field}'.")
         self._field = field
         self._bytes = sum(path.stat().st_size for path in self._paths or ())
         self._bytes_read = 0
@@ -60,7 +64,7 @@ class Lines:
                 before += source.size
 
     def expected(self) -> int:
-        """About how many texts there are in all, by the bytes read so far; 0 if there is no telling."""
+        """An estimate of the number of texts, from the bytes read so far; 0 if unknown."""
         return max(self.count, self.count * self._bytes // self._bytes_read) if self._bytes_read else 0
 
     def nothing_there(self) -> DataError:
@@ -69,6 +73,6 @@ class Lines:
 
 
 def texts_of(source: Source, field: str | None) -> Iterator[str]:
-    if isinstance(source, StandardInput) or format_of(source.path) in PLAIN:
+    if isinstance(source, StandardInput) or is_plain(source.path):
         return (line.rstrip("\r\n") for line in source.lines())
     return (text for text, _ in FORMATS[format_of(source.path)](source, field, True))

@@ -18,7 +18,7 @@ from headstart.errors import DataError
 from headstart.progress import Progress
 from headstart.text import sentences, words
 from headstart.text.building import building, cache_key
-from headstart.text.documents import TextConfig, content_key, read_blocks
+from headstart.text.documents import TextConfig, content_key, read_blocks, settle_layout
 from headstart.text.encoding import SentenceIds
 from headstart.text.frames import Frame
 from headstart.text.jobs import Job, counted, counting, read_jobs, tokenised, tokenising
@@ -61,13 +61,14 @@ def prepare(
     valid_paths: None holds out every document whose number i has i % period == period - 1, period = 1 / valid_share.
     max_sentence: longer sentences are cut into pieces of at most so many units.
     """
+    config, _ = settle_layout(paths, config)  # one layout, that of the training text, for both
     key = cache_key(
         format=FORMAT,
         sentences=sentences.RULE,
         tokenizer=tokenizer.fingerprint,
         text=content_key(paths),
         valid=content_key(valid_paths) if valid_paths else config.valid_share,
-        reading=reading_settings(config),
+        reading=reading_settings(paths, config),
         lines_are_sentences=config.lines_are_sentences,
         max_sentence=max_sentence,
     )
@@ -166,9 +167,9 @@ def open_corpora(target: Path, reused: bool) -> Corpora | None:
         return None
 
 
-def reading_settings(config: TextConfig) -> list[object]:
-    """What decides which texts the files hold."""
-    return [config.field, config.one_per_line]
+def reading_settings(paths: Sequence[Path], config: TextConfig) -> list[object]:
+    """The settings that decide which documents the files contain."""
+    return [config.field, settle_layout(paths, config)[0].one_per_line]
 
 
 def stays_here(paths: Sequence[Path], workers: int) -> bool:
@@ -183,7 +184,9 @@ def count_words(
     paths: Sequence[Path], config: TextConfig, *, lowercase: bool, cache: Path, workers: int
 ) -> Generator[Progress, None, WordCounter]:
     """How often each word occurs, counted once for each text and then read from the cache."""
-    key = cache_key(rule=words.RULE, text=content_key(paths), reading=reading_settings(config), lowercase=lowercase)
+    key = cache_key(
+        rule=words.RULE, text=content_key(paths), reading=reading_settings(paths, config), lowercase=lowercase
+    )
     path = cache / "words" / f"{key}.tsv"
     cached = WordCounter.load(path, lowercase)
     if cached is not None:
@@ -217,7 +220,7 @@ def learn_pieces(
     """Learn WordPiece from the text, or from an even sample of a large one; once for each text and setting."""
     options = {"lowercase": lowercase, "exact": exact}
     counts = {"size": size, "min_count": min_count, "sample_bytes": sample_bytes}
-    key = cache_key(text=content_key(paths), reading=reading_settings(config), **options, **counts)
+    key = cache_key(text=content_key(paths), reading=reading_settings(paths, config), **options, **counts)
     target = cache / "wordpiece" / key
     if not target.is_dir():
         with building(target) as folder, ThreadPoolExecutor(1) as thread:

@@ -21,6 +21,7 @@ from headstart.training.tensors import read_tensors, write_tensors
 
 KEPT_CHECKPOINTS = 2
 LOCK = "lock"
+RESUME = "Checkpoints saved before are intact. Make room there, and continue with --resume."
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,7 @@ class RunDirectory:
             with self.log_file.open("ab") as file:
                 file.write(line.encode("utf-8"))
         except OSError as error:
-            raise CheckpointError(
-                f"{self.log_file}: cannot be written ({error.strerror}). What was saved before is intact; "
-                f"make room and go on with --resume."
-            ) from error
+            raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
 
     def log_bytes(self) -> int:
         return self.log_file.stat().st_size if self.log_file.exists() else 0
@@ -123,8 +121,8 @@ class RunDirectory:
     def save(self, progress: CheckpointNote, state: Mapping[str, Tensor]) -> None:
         """Write a checkpoint: the tensors first, then the note with their checksum, which makes it valid."""
         tensors, note = self._files(progress.steps)
-        write_tensors(tensors, state)
-        write_text(note, json.dumps({**asdict(progress), "sha256": sha256_of(tensors)}, indent=1))
+        write_tensors(tensors, state, RESUME)
+        write_text(note, json.dumps({**asdict(progress), "sha256": sha256_of(tensors)}, indent=1), RESUME)
         for steps in self._saved_steps()[KEPT_CHECKPOINTS:]:
             for file in reversed(self._files(steps)):
                 with suppress(OSError):  # an old checkpoint that cannot be removed does no harm

@@ -9,14 +9,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from headstart.atomic import write_atomically
+from headstart.atomic import ADVICE, write_atomically
 from headstart.errors import CheckpointError
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], advice: str = ADVICE) -> None:
     """Equal tensors give equal files: there is one entry of metadata, because more come out in any order."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, lambda partial: save_file(plain, partial, {"format": "pt"}), SafetensorError)
+    write_atomically(path, lambda partial: save_file(plain, partial, {"format": "pt"}), SafetensorError, advice)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
