@@ -1,4 +1,4 @@
-"""A shuffled order that needs no memory: item i of a permutation is computed, not looked up."""
+"""Seeds, and a shuffled order that needs no memory: item i of a permutation is computed, not looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output softmax over a vocabulary: exact in pieces, or over a sample of words while training.
+"""The output softmax over a vocabulary: exact, in chunks of rows, or over a sample of words while training.
 
 Letters: N outputs, D width, V vocabulary, S sampled words.
 """
@@ -22,7 +22,7 @@ from headstart.errors import ConfigError
 
 arena = Arena()
 CHUNK = 512
-"""Rows of logits that exist at a time."""
+"""Rows of logits computed at a time: of 30,000 words they are 61 MB, where a whole batch's would be a gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,11 @@ def softmax_loss(h: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor
 
 
 class _ChunkedSoftmaxLoss(torch.autograd.Function):
-    """The gradient of the sum is ready as soon as the logits are, so it is made there and only scaled in `backward`."""
+    """Computes the gradient with the logits, in `forward`, and only scales it in `backward`.
+
+    The gradient with respect to the logits is softmax - one_hot, a few operations on an array that is in the cache at
+    that moment. Computing it in `backward` would mean to keep all logits, or to multiply h by the weights again.
+    """
 
     @staticmethod
     def forward(
@@ -62,6 +66,8 @@ class _ChunkedSoftmaxLoss(torch.autograd.Function):
         for start in range(0, len(h), chunk):
             rows, gold = h[start : start + chunk], targets[start : start + chunk, None]
             logits = multiply(rows, weight.t(), logits_buffer[: len(rows)]).add_(bias)
+            # Read before the logits are overwritten below. Subtracting the row's maximum keeps exp from overflowing:
+            # log sum exp(l) = best + log sum exp(l - best).
             gold_logits = logits.gather(1, gold)
             best, best_word = logits.max(dim=1, keepdim=True)
             correct += (best_word == gold).sum()
@@ -70,11 +76,12 @@ class _ChunkedSoftmaxLoss(torch.autograd.Function):
             total += (normaliser.log() + best - gold_logits).sum()
             if not (needs_h or needs_weight or needs_bias):
                 continue
-            # d/d logits = softmax - one_hot(gold)
+            # d loss / d logits = softmax - one_hot(gold), still in the same array.
             slope = exponentials.div_(normaliser)
             slope.scatter_add_(1, gold, slope.new_full((), -1.0).expand_as(gold))
             if grad_h is not None:
                 multiply(slope, weight, grad_h[start : start + chunk])
+            # The first chunk writes the gradient and the others add to it, which saves clearing (V, D) numbers.
             if grad_weight is not None and not start:
                 multiply(slope.t(), rows, grad_weight)
             elif grad_weight is not None:
@@ -91,7 +98,7 @@ class _ChunkedSoftmaxLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_total: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        # Scaled in copies: `backward` may be called twice on a retained graph.
+        # Scaled copies, because `backward` may be called twice on a retained graph.
         scaled = tuple(None if g is None else g * grad_total for g in ctx.gradients)
         return (*scaled, None, None)
 
@@ -103,6 +110,7 @@ class LogUniform:
         self.vocabulary_size = vocabulary_size
 
     def probability(self, ids: Tensor) -> Tensor:
+        """log1p(1 / (k + 1)) = log((k + 2) / (k + 1)); over k < V these telescope to log(V + 1), which normalises them."""
         return torch.log1p(1 / (ids.double() + 1)) / math.log(self.vocabulary_size + 1)
 
     def sample(self, n: int, generator: torch.Generator | None) -> tuple[Tensor, int]:
@@ -112,10 +120,13 @@ class LogUniform:
                 f"The sampled softmax needs fewer samples than words; got {n} samples of {self.vocabulary_size} words. "
                 "Use the full softmax."
             )
+        # Draw with replacement until n distinct words have come up; frequent words are drawn again and again, so
+        # blocks of 2 n draws are rarely enough for a small vocabulary and almost always for a large one.
         drawn = torch.empty(0, dtype=torch.int64)
         while True:
             draws = torch.rand(max(2 * n, 64), generator=generator, dtype=torch.float64)
-            # The inverse of the distribution function log(k + 1) / log(V + 1).
+            # Inverse transform sampling: the distribution function is P(word < k) = log(k + 1) / log(V + 1). Rounding
+            # may give V at the upper end, hence the clamp.
             words = (draws * math.log(self.vocabulary_size + 1)).exp().long() - 1
             drawn = torch.cat([drawn, words.clamp_(0, self.vocabulary_size - 1)])
             first = first_occurrences(drawn)
@@ -128,7 +139,7 @@ class LogUniform:
 
 
 def first_occurrences(values: Tensor) -> Tensor:
-    """The sorted positions at which a value appears for the first time."""
+    """The sorted positions at which a value appears for the first time: the least position of each distinct value."""
     _, inverse = torch.unique(values, return_inverse=True)
     position = torch.arange(len(values))
     first = torch.full((int(inverse.max()) + 1,), len(values)).scatter_reduce_(0, inverse, position, "amin")
@@ -148,17 +159,20 @@ def sampled_softmax_loss(
     """Summed loss of telling each target from one shared sample of words (Jean et al. 2015). h: (N, D); targets: (N,).
 
     Logits are lowered by the log of each word's expected count, so that the loss estimates the full softmax; a sampled
-    word that is the row's own target is left out. Only the rows of `weight` in play are read, and get a gradient; in a
-    share of a step (`headstart.cores.alone`) that gradient is those rows and nothing else.
+    word that is the row's own target is left out. Only the sampled rows of `weight` and the targets' are read and get a
+    gradient; in a part of a data-parallel step (`headstart.cores.alone`) that gradient is a sparse tensor.
     """
     h = h.float()
     rows_of_weight = partial(F.embedding, weight=weight, sparse=alone())
+    # Importance correction: a frequent word is in the sample more often than a rare one. Targets are corrected by their
+    # own expected count, as if they had been drawn, so that target and noise are on the same scale.
     negatives, tries = sampler.sample(samples, generator)
     log_expected = sampler.expected_count(negatives, tries).log().to(h)
     log_expected_gold = sampler.expected_count(targets.cpu(), tries).log().to(h)
     negatives = negatives.to(h.device)
     gold_logits = (h * rows_of_weight(targets)).sum(dim=1) + bias[targets] - log_expected_gold
     negative_bias = bias.index_select(0, negatives) - log_expected
+    # Where in the sample each target is, by binary search; an (N, S) comparison would cost as much as the logits.
     ordered, order = negatives.sort()
     place = torch.searchsorted(ordered, targets).clamp(max=len(ordered) - 1)
     own = torch.where(ordered[place] == targets, order[place], -1)
@@ -172,8 +186,8 @@ def sampled_softmax_loss(
 class _LossAgainstSample(torch.autograd.Function):
     """Summed -log(exp(gold) / (exp(gold) + sum of exp(logits of the sample))), `chunk` rows of logits at a time.
 
-    h: (N, D); weight: (S, D); bias: (S,); gold: (N,) logits; own: (N,), where in the sample a row's own target is, -1
-    if it is not: that logit does not count. As above, the gradient is made with the logits.
+    h: (N, D); weight: (S, D); bias: (S,); gold: (N,) logits; own: (N,), the place of a row's own target in the sample,
+    -1 if it is not there: that logit is left out. As above, the gradient is computed with the logits.
     """
 
     @staticmethod
@@ -186,8 +200,10 @@ class _LossAgainstSample(torch.autograd.Function):
         for start in range(0, len(h), chunk):
             rows, gold_here, own_here = (x[start : start + chunk] for x in (h, gold, own))
             logits = multiply(rows, weight.t(), buffer[: len(rows)]).add_(bias)
+            # exp(-inf) = 0 takes a row's own target out of the sum, and out of the gradient.
             drawn = (own_here >= 0).nonzero().squeeze(1)
             logits[drawn, own_here[drawn]] = -torch.inf
+            # The target's logit is one more column of the softmax, kept apart because it differs in every row.
             best = torch.maximum(logits.amax(dim=1), gold_here)
             exponentials = logits.sub_(best[:, None]).exp_()
             gold_share = (gold_here - best).exp()
@@ -198,7 +214,7 @@ class _LossAgainstSample(torch.autograd.Function):
                 multiply(slope, weight, grad_h[start : start + chunk])
                 grad_weight.addmm_(slope.t(), rows)
                 grad_bias += slope.sum(dim=0)
-                grad_gold[start : start + chunk] = gold_share / normaliser - 1
+                grad_gold[start : start + chunk] = gold_share / normaliser - 1  # softmax - 1 at the target
         arena.give("sampled logits", buffer)
         ctx.gradients = grads
         return total

@@ -1,4 +1,4 @@
-"""Training curves for TensorBoard, where it is installed. log.jsonl holds the same numbers always."""
+"""Training curves for TensorBoard, where it is installed. log.jsonl always has the same numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Curves:
 
 @contextmanager
 def open_curves(folder: Path, steps_done: int) -> Iterator[Curves]:
-    """Curves in `folder`/tensorboard, forgetting what an earlier, killed process drew past `steps_done`."""
+    """Curves in `folder`/tensorboard, without what an earlier, killed process drew past `steps_done`."""
     if importlib.util.find_spec("tensorboard") is None:
         yield Curves(None)
         return

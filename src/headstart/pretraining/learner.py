@@ -1,4 +1,4 @@
-"""What the training loop drives: a model that takes one step at a time and whose whole state can be saved."""
+"""The interface between the training loop and a model: one step at a time, with a state that can be saved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headstart.errors import CheckpointError
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one step did. units: words, tokens or pairs worked through; parts: each objective's loss, if several."""
+    """The result of one step. units: words, tokens or pairs processed; parts: each objective's loss, if several."""
 
     loss: float
     units: int
@@ -22,7 +22,7 @@ class StepResult:
 
 
 class Learner(Protocol):
-    """One model in training. step(n, rate) is a pure function of (the state, n, rate): a killed run goes on exactly."""
+    """One model in training. step(n, rate) is a pure function of (state, n, rate), which makes resuming exact."""
 
     unit: str
     """What StepResult.units counts: "words", "tokens" or "pairs"."""
@@ -33,11 +33,11 @@ class Learner(Protocol):
     def parameter_count(self) -> int: ...
 
     def memory_bytes(self) -> int:
-        """About what training takes."""
+        """About what training takes, in memory."""
         ...
 
     def state_bytes(self) -> int:
-        """What `state` takes on disk once it is whole."""
+        """What `state` takes on disk once the optimiser has its moments."""
         ...
 
     def steps_per_epoch(self) -> int: ...
@@ -59,11 +59,11 @@ class Learner(Protocol):
         ...
 
     def weights(self) -> dict[str, Tensor]:
-        """What the user keeps."""
+        """The weights that the finished run holds."""
         ...
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Copy kept weights into place, to be evaluated; the rest of the state stays."""
+        """Copy weights into place, to be evaluated; the rest of the state stays."""
         ...
 
 

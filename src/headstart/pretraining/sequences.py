@@ -1,4 +1,4 @@
-"""What one training sequence is: a sentence, or a window of a document. Item i of either is found without a scan."""
+"""Training sequences: the sentences of a corpus, or windows of its documents. Item i is found without a scan."""
 
 from __future__ import annotations
 

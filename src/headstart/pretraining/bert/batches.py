@@ -1,4 +1,4 @@
-"""BERT's two objectives from shards: masks drawn anew each time a text is seen, and pairs of real or random text."""
+"""BERT's batches from shards: masks drawn anew each time a text is seen, and pairs of real or random text."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class MaskedConfig(Section):
     mask_rate: float = Field(default=0.15, gt=0, lt=1)
     """Share of the pieces that are masked and predicted."""
     whole_words: bool = False
-    """Choose whole words, so that a word's pieces are hidden together."""
+    """Choose whole words, so that a word's pieces are masked together."""
     nsp: bool = True
-    """Also learn to tell the next text from a random one of another document."""
+    """Also predict whether the second text follows the first or is a random one of another document."""
     length: int = Field(default=128, ge=8)
     """Pieces in a sequence, [CLS] and [SEP] included."""
 
 
 @dataclass(frozen=True, slots=True)
 class PieceTable:
-    """What masking must know of the vocabulary."""
+    """What masking needs to know of the vocabulary."""
 
     size: int
     pad: int
@@ -46,9 +46,9 @@ class PieceTable:
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """[CLS] A [SEP] B [SEP] with some pieces hidden.
+    """[CLS] A [SEP] B [SEP] with some pieces masked.
 
-    ids, mask, segments: (B, T); positions: (M,) of the hidden pieces, flat into B * T; gold: (M,) the hidden ids;
+    ids, mask, segments: (B, T); positions: (M,) of the masked pieces, flat into B * T; gold: (M,) their ids;
     is_next: (B,), True where B follows A in the text, or None when that task is off.
     """
 
@@ -130,7 +130,8 @@ class MaskedBatches:
     def _sequence(self, window: int, rng: np.random.Generator) -> Row:
         place = self.windows.place(window)
         ids, sentence_ends = self.shards.document(place.document)
-        # A window may read on past its cut into the next one: sequences stay full, and masks differ each time.
+        # A window is shorter than a sequence where its cut moved; it then reads on into the next, so that no place is
+        # left empty. Text seen twice in an epoch has other masks the second time.
         text = ids[place.start : place.start + self.room]
         if not self.config.nsp:
             return Row(text, None, True)
@@ -159,10 +160,10 @@ class MaskedBatches:
         gold: list[NDArray[np.int64]] = []
         for number, row in enumerate(rows):
             line, second_from = row.joined(pieces.cls, pieces.sep)
-            hidden = choose_positions(line, pieces, self.config.mask_rate, self.config.whole_words, rng)
-            positions.append(hidden + number * T)
-            gold.append(line[hidden])
-            line[hidden] = corrupt(line[hidden], pieces, rng)
+            masked = choose_positions(line, pieces, self.config.mask_rate, self.config.whole_words, rng)
+            positions.append(masked + number * T)
+            gold.append(line[masked])
+            line[masked] = corrupt(line[masked], pieces, rng)
             ids[number, : len(line)] = line
             segments[number, second_from : len(line)] = 1
             mask[number, : len(line)] = True
@@ -214,14 +215,14 @@ def choose_positions(
         return np.sort(rng.permutation(candidates)[:wanted])
     starts = ~pieces.continues[line[candidates]]
     starts[:1] = True
-    # A continuation after a mark belongs to no word of this sequence's side of the mark: it starts its own.
+    # A continuation right after [CLS] or [SEP] has lost its word's beginning: it counts as a word of its own.
     starts[1:] |= np.diff(candidates) > 1
     word = np.cumsum(starts) - 1
     return candidates[np.isin(word, words_that_fit(np.bincount(word), wanted, rng))]
 
 
 def words_that_fit(sizes: NDArray[np.int64], wanted: int, rng: np.random.Generator) -> list[int]:
-    """Random words of `wanted` pieces in all: one that would pass the number is left for a shorter one."""
+    """Random words with `wanted` pieces in all; a word that would exceed the number is skipped for a shorter one."""
     order = rng.permutation(len(sizes)).tolist()
     chosen: list[int] = []
     room = wanted

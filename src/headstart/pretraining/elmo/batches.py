@@ -1,4 +1,4 @@
-"""Sentences from shards as batches for ELMo's two language models: <S> w1 .. wn </S>, characters in, words out."""
+"""ELMo's batches from shards: sentences <S> w1 .. wn </S>, characters as input, words as targets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Unit = Literal["sentence", "window"]
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelBatch:
-    """Sentences with their marks, <S> w1 .. wn </S>, padded at the end.
+    """Sentences with their boundary tokens, <S> w1 .. wn </S>, padded at the end.
 
     characters: (B, T, C) ids, 0 in padding; mask: (B, T), True at real tokens; targets: (B, T) word ids of all tokens.
     """
@@ -41,15 +41,15 @@ class LanguageModelBatch:
         return {"forward": pairs, "backward": pairs}
 
     def parts(self, n: int) -> list[LanguageModelBatch]:
-        """Undivided: its two directions are for two cores already."""
+        """Undivided: the two directions run on two cores already."""
         return [self]
 
 
 class LanguageModelBatches:
     """Batch i of a corpus, for any i, without reading what comes before it.
 
-    Sequences are drawn in a shuffled order in pools of 32 batches; a pool is sorted by length and cut into batches
-    of about `batch_tokens`, so that batches are of like work and hold little padding. An epoch sees each one once.
+    Sequences are drawn in a shuffled order in pools of 32 batches; a pool is sorted by length and cut into batches of
+    about `batch_tokens`, so that batches cost about the same and hold little padding. An epoch sees each sequence once.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""How often words stand near each other, counted over a text of any size in bounded memory and kept on disk.
+"""Co-occurrence counts for GloVe, of a text of any size in bounded memory, kept on disk.
 
 Distances are those of the text: a word outside the vocabulary is not counted but keeps its place. (GloVe's own tool
-closes the gap first, which makes words count as neighbours that the text holds apart, the more so the rarer its words.)
+removes such words first, so that words farther apart than the window count as neighbours.)
 """
 
 from __future__ import annotations
@@ -98,8 +98,9 @@ def write_cooccurrences(
 ) -> Generator[Progress, None, Cooccurrences]:
     """Count pairs within `window` words and one sentence, each worth 1 / distance, and write them to `directory`.
 
-    At most about `most_pairs` distinct pairs (some 100 bytes each at the peak) are in memory at once; sorted runs
-    beyond that go to disk and are merged. index.json is written last: where it is, the counts are whole.
+    An external merge sort: at most about `most_pairs` distinct pairs (some 100 bytes each at the peak) are in memory at
+    once; sorted runs beyond that go to disk and are merged. index.json is written last: where it is, the counts are
+    complete.
     """
     scratch = directory / "runs"
     try:
@@ -133,12 +134,15 @@ def count_block(sentences: Sequence[NDArray[Any]], window: int, vocabulary_size:
     """The pairs of some sentences: sorted keys (row * vocabulary size + column, row <= column) and their counts."""
     if not sentences:
         return np.empty(0, np.int64), np.empty(0, np.float64)
+    # All sentences in one array. `words_after` is how many words of its own sentence follow each word, so that no pair
+    # crosses a sentence's end; 0 for words outside the vocabulary, which start no pair.
     ids = np.concatenate(sentences).astype(np.int64)
     lengths = np.array([len(sentence) for sentence in sentences])
     words_after = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(ids)) - 1
     words_after[ids >= vocabulary_size] = 0
 
-    # The distance rides in the key's lowest bits: one plain sort then brings equal pairs together with their weights.
+    # The distance is in the key's lowest bits: one plain sort, faster than an argsort, groups equal pairs and carries
+    # the distances, hence the weights, along.
     bits = window.bit_length()
     found = []
     for distance in range(1, window + 1):
@@ -150,7 +154,8 @@ def count_block(sentences: Sequence[NDArray[Any]], window: int, vocabulary_size:
     weight_of = np.zeros(window + 1)
     weight_of[1:] = 1.0 / np.arange(1, window + 1)
     keys, counts = sum_sorted(tagged >> bits, weight_of[tagged & ((1 << bits) - 1)])
-    # A word beside itself is its neighbour twice, once from either side; X of two different words has two cells.
+    # X is symmetric and stored once: X[a, b] and X[b, a] each get one count. Both are the same cell where a = b, which
+    # therefore gets two.
     counts[keys // vocabulary_size == keys % vocabulary_size] *= 2
     return keys, counts
 
@@ -159,6 +164,7 @@ def sum_sorted(keys: Keys, counts: Counts) -> tuple[Keys, Counts]:
     """Equal neighbouring keys become one, their counts added."""
     if not len(keys):
         return keys, counts
+    # reduceat sums from each start to the next, so the starts are where the key changes.
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     return keys[starts], np.add.reduceat(counts, starts)
 
@@ -166,7 +172,7 @@ def sum_sorted(keys: Keys, counts: Counts) -> tuple[Keys, Counts]:
 def merge(parts: Sequence[tuple[Keys, Counts]]) -> tuple[Keys, Counts]:
     keys = np.concatenate([part[0] for part in parts])
     counts = np.concatenate([part[1] for part in parts])
-    order = np.argsort(keys, kind="stable")  # the stable sort finds the sorted parts and only merges them
+    order = np.argsort(keys, kind="stable")  # numpy's stable sort recognises sorted runs and only merges them
     return sum_sorted(keys[order], counts[order])
 
 
@@ -206,6 +212,8 @@ class Runs:
     def ranges(self) -> Generator[tuple[Keys, Counts], None, None]:
         """All pairs once, in order of their keys, some `most_pairs` at a time."""
         runs = [(np.memmap(k, np.int64, "r"), np.memmap(c, np.float64, "r")) for k, c in self.paths]
+        # Quantiles of a sample of the keys cut the runs into ranges of about equal size. Every range holds all counts
+        # of its keys, so ranges can be merged one by one.
         n_ranges = self.n_ranges()
         sample = np.sort(np.concatenate([keys[:: max(1, self.total // (1000 * n_ranges))] for keys, _ in runs]))
         bounds = sample[[len(sample) * part // n_ranges for part in range(1, n_ranges)]]
@@ -225,7 +233,7 @@ class Runs:
 def shuffle_runs(
     runs: Runs, path: Path, vocabulary_size: int, rng: np.random.Generator
 ) -> Generator[Progress, None, None]:
-    """Deal the merged pairs into random heaps that fit in memory and shuffle each: a fair shuffle of them all."""
+    """Deal the merged pairs into random heaps that fit in memory and shuffle each: a uniform shuffle of all pairs."""
     heaps = [runs.scratch / f"{heap:05d}.heap" for heap in range(runs.n_ranges())]
     files = [heap.open("wb") for heap in heaps]
     try:

@@ -29,18 +29,20 @@ from headstart.pretraining.static.neighbours import sample_neighbourhoods, softm
 from headstart.text.shards import Shards
 
 BLOCKS_PER_STEP = 16
+"""A step's pairs are read in so many short runs of the file: mixed well enough, and nearly as fast as one long run."""
 PRODUCTS_AT_ONCE = 2_048
+"""Pairs whose vectors are gathered at a time; at width 100 they are 1.6 MB, which stays in the processor's cache."""
 PARAMETERS = ("words", "contexts", "word_bias", "context_bias")
 
 
 class GloveConfig(Section):
     dim: int = Field(100, ge=1)
     """Width of the vectors."""
-    window: int = Field(10, ge=1)
+    window: int = Field(10, ge=1, le=1_000)
     """Most words to either side that count as neighbours, each worth 1 / distance."""
     x_max: float = Field(10.0, gt=0)
     """Count from which on all pairs weigh the same; rarer ones weigh less. The paper's 100 is for billions of words."""
-    power: float = Field(0.75, ge=0)
+    power: float = Field(0.75, ge=0, le=10)
     """How fast the weight falls below x_max."""
     learning_rate: float = Field(0.3, gt=0)
     """AdaGrad's peak learning rate."""
@@ -94,8 +96,8 @@ class GloveLearner:
     def evaluate(self, most_units: int | None) -> dict[str, float]:
         """Perplexity of a word's neighbours under P(j | i) ~ exp(w_i . c_j + d_j), as the objective fits X_ij / X_i.
 
-        The objective says nothing of pairs that never occur, and there the product may be anything: the figure stays
-        above the one of counts alone. It serves to compare GloVe with GloVe.
+        The objective leaves out pairs that never occur, where the product may be anything: the perplexity stays above
+        that of word counts alone. It serves to compare GloVe with GloVe.
         """
         sample = self.neighbourhoods.first(most_units) if self.neighbourhoods else None
         if sample is None or not len(sample.centres):
@@ -151,6 +153,8 @@ def glove_step(
     """One AdaGrad step, in place, on P pairs of words, each both ways. Returns the mean weighted square before it."""
     touched, gradients, loss = glove_gradients(tensors, first, second, counts, config)
     for name, gradient in gradients.items():
+        # AdaGrad on the touched rows only: sums += g^2, then parameter -= rate * g / sqrt(sums). The division and the
+        # root are done in place, because neither the gradient nor the gathered sums are read again.
         squares = tensors[f"{name}_squares"]
         sums = squares.index_select(0, touched).addcmul_(gradient, gradient)
         squares.index_copy_(0, touched, sums)
@@ -168,6 +172,8 @@ def glove_gradients(
     errors of the mirrored pairs, serve for the word's other vector: no array of (pairs, D) gradients is ever made.
     """
     words, contexts, word_bias, context_bias = (tensors[name] for name in PARAMETERS)
+    # Each pair both ways, sorted by the first word. `order` remembers where an entry came from: entry k < P is pair k,
+    # entry k + P is the same pair mirrored.
     P = len(first)
     i, order = torch.sort(torch.cat([first, second]), stable=True)
     j = torch.cat([second, first])[order]
@@ -175,12 +181,14 @@ def glove_gradients(
     f = (both_ways / config.x_max).clamp(max=1).pow(config.power)
     f = torch.where(i == j, f / 2, f)  # a word with itself is one cell of X, and is twice in the list
 
+    # d(J / 2) / d(w_i . c_j) = f * difference. For w_i, entry (i, j) counts; for c_i it is entry (j, i), the mirrored one.
     difference = products(words, i, contexts, j) + word_bias[i] + context_bias[j] - both_ways.log()
     error = f * difference
     place = torch.empty_like(order)
     place[order] = torch.arange(2 * P)
     mirrored = error[place[(order + P) % (2 * P)]]
 
+    # Entries with the same first word are one bag, and each bag's weighted sum is one row of the gradient.
     touched, bag, sizes = torch.unique_consecutive(i, return_inverse=True, return_counts=True)
     starts = sizes.cumsum(0) - sizes
     nothing = error.new_zeros(len(touched))
@@ -197,6 +205,6 @@ def glove_gradients(
 
 
 def products(words: Tensor, i: Tensor, contexts: Tensor, j: Tensor) -> Tensor:
-    """w_i . c_j for every pair, some at a time, so that the gathered vectors stay in the processor's cache."""
+    """w_i . c_j for every pair, in blocks that stay in the processor's cache."""
     some = zip(torch.split(i, PRODUCTS_AT_ONCE), torch.split(j, PRODUCTS_AT_ONCE), strict=True)
     return torch.cat([torch.linalg.vecdot(words.index_select(0, a), contexts.index_select(0, b)) for a, b in some])

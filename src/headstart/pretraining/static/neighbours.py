@@ -1,4 +1,4 @@
-"""How well word vectors foretell the neighbours of words in held-out text: the figure all static learners report."""
+"""Held-out perplexity of word vectors: how well they predict the neighbours of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from headstart.text.vocabulary import SPECIALS
 MOST_CENTRES = 2_000
 BLOCK_UNITS = 1_000
 MOST_BLOCKS = 200
-MOST_LOGITS = 16_000_000  # 64 MB of float32 at a time
+MOST_LOGITS = 16_000_000
+"""Logits computed at a time: 64 MB of float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def softmax_perplexity(queries: Tensor, targets: Tensor, outputs: Tensor, bias: 
 
 
 def unigram_perplexity(targets: Tensor, counts: NDArray[np.int64]) -> float:
-    """Of the same targets when every word is foretold by its count alone, plus one: what any model must beat."""
+    """Perplexity of the same targets when each word is predicted by its count plus one: the baseline for any model."""
     smoothed = torch.from_numpy(counts.astype(np.float64)) + 1
     smoothed[: len(SPECIALS)] = 0
     log_p = smoothed.log() - smoothed.sum().log()
