@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -13,14 +15,15 @@ from typer.testing import CliRunner
 
 import headstart.comparison.cells as cells_room
 from headstart.cli.compare import compare as compare_command
-from headstart.comparison.compare import compare
+from headstart.comparison.compare import CompareEvent, compare
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.exporting import export
 from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import Step
 from headstart.pretraining.pretrain import pretrain
-from headstart.progress import Notice, result_of
+from headstart.progress import Notice, as_dict, result_of
+from headstart.report.results import Baseline, Comparison, read_results
 from headstart.transfer.task_model import load_classifier
 
 QUICK = {"transfer": {"fitting": {"min_steps": 4, "epochs": 1.0, "evaluations": 2}, "network": {"width": 8}}}
@@ -59,13 +62,10 @@ def arguments(examples: dict[str, Path], **options: Any) -> dict[str, Any]:
     return {**examples, "labels": (4, 10), "seeds": 2, "settings": QUICK, **options}
 
 
-def without_times(results: dict[str, Any]) -> dict[str, Any]:
+def without_times(results: Comparison) -> Comparison:
     """What must be the same each time."""
-    timed = {"seconds"}
-    plain = {key: value for key, value in results.items() if key != "advice"}
-    for part in ("cells", "table"):
-        plain[part] = [{key: value for key, value in entry.items() if key not in timed} for entry in plain[part]]
-    return plain
+    cells = [replace(cell, seconds=0.0) for cell in results.cells]
+    return replace(results, advice=None, cells=cells, table=[replace(entry, seconds=0.0) for entry in results.table])
 
 
 def test_a_comparison_leaves_table_models_and_report(
@@ -85,7 +85,9 @@ def test_a_comparison_leaves_table_models_and_report(
     assert isinstance(events[-1], Compared)
 
     results = json.loads((out / "results.json").read_text())
-    assert results == json.loads(json.dumps(events[-1].results))
+    assert results == json.loads(json.dumps(events[-1].results.as_json()))
+    assert read_results(out / "results.json") == events[-1].results
+    assert results["baseline"] == {"title": "Always 'neg'", "score": 0.5}
     assert [row["name"] for row in results["rows"]] == names
     assert [row["kind"] for row in results["rows"]] == ["scratch", "static", "elmo", "elmo", "bert"]
     assert results["rows"][2]["pretraining_seconds"] > 0
@@ -123,7 +125,7 @@ def test_stopped_anywhere_it_goes_on_and_ends_like_one_never_stopped(
     for stop_after in (1, 4, 100):
         for event in compare(**asked, out=tmp_path / "out"):
             if isinstance(event, CellDone):
-                fitted.append(tuple(event.cell[key] for key in ("row", "labels", "seed")))
+                fitted.append(event.cell.key)
                 stop_after -= 1
             if isinstance(event, CellBegan) and stop_after <= 0:
                 break
@@ -182,10 +184,10 @@ def test_text_pretrains_what_is_missing_and_a_stop_there_is_gone_on_from(
     assert [event.kind for event in events if isinstance(event, RowPretraining)] == ["bert"]
     assert any(isinstance(event, Notice) and event.text == "Going on from step 1." for event in events)
     assert next(event for event in events if isinstance(event, Finished)).steps == 3
-    rows = {row["name"]: row for row in events[-1].results["rows"]}
+    rows = {row.name: row for row in events[-1].results.rows}
     assert list(rows) == ["scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune"]
-    assert rows["bert-finetune"]["source"].endswith("pretrained/bert")
-    assert rows["elmo-frozen"]["source"] == str(runs["elmo"])
+    assert rows["bert-finetune"].source.endswith("pretrained/bert")
+    assert rows["elmo-frozen"].source == str(runs["elmo"])
     again = list(compare(**asked, out=tmp_path / "out"))
     assert [type(event) for event in again] == [Began, Compared]
 
@@ -212,6 +214,7 @@ def table_of(settings: dict[str, Any]) -> dict[str, Any]:
         ({"settings": {"transfer.how": "frozen"}}, ConfigError, "--rows"),
         ({"settings": {"pretrain.bert.encoder.layer": 3}}, ConfigError, "Did you mean 'layers'"),
         ({"text": "none.txt"}, DataError, "none.txt"),
+        ({"text": "none.txt", "rows": ["scratch"]}, DataError, "none.txt"),
         ({"with_": "none"}, CheckpointError, "none"),
         ({"train": "none.csv"}, DataError, "none.csv"),
     ],
@@ -228,7 +231,7 @@ def test_one_row_can_have_settings_of_its_own(runs: dict[str, Path], examples: d
     settings = {**QUICK, "rows.elmo-frozen.fitting.min_steps": 7, "rows.elmo-frozen.fitting.patience": 9}
     options = arguments(examples, with_=runs["elmo"], rows=["scratch", "elmo-frozen"], labels=(4,), seeds=1)
     *_, last = compare(**{**options, "settings": settings, "out": tmp_path / "out"})
-    assert {cell["row"]: cell["steps"] for cell in last.results["cells"]} == {"scratch": 4, "elmo-frozen": 7}
+    assert {cell.row: cell.steps for cell in last.results.cells} == {"scratch": 4, "elmo-frozen": 7}
     wrong = {**options, "settings": {"rows.elmo-frzen.fitting.min_steps": 7}, "out": tmp_path / "wrong"}
     with pytest.raises(ConfigError, match=r"'rows.elmo-frzen' cannot be set.*Did you mean 'elmo-frozen'"):
         list(compare(**wrong))
@@ -246,11 +249,74 @@ def test_an_encoder_from_elsewhere_stands_beside_the_one_that_the_text_gives(
     options = arguments(examples, text=corpus, with_=tmp_path / "theirs", labels=(4,), seeds=1)
     settings = {**QUICK, **short, **small, "pretrain.static.tokenizer.min_count": 1}
     *_, last = compare(**{**options, "rows": ["bert-finetune"], "settings": settings, "out": tmp_path / "out"})
-    assert [row["title"] for row in last.results["rows"]] == ["BERT (own), fine-tuned", "BERT (theirs), fine-tuned"]
+    assert [row.title for row in last.results.rows] == ["BERT (own), fine-tuned", "BERT (theirs), fine-tuned"]
     alone = {**options, "rows": ["bert-finetune:theirs"], "settings": QUICK, "out": tmp_path / "alone"}
     events = list(compare(**{**alone, "text": ()}))
     assert not any(isinstance(event, RowPretraining) for event in events)
     assert not any(isinstance(event, Notice) and "forgot" in event.text for event in events)
+
+
+def test_a_model_with_one_answer_for_everything_is_not_advised(tmp_path: Path) -> None:
+    """Labels 95 to 5, and too few steps to learn anything from them."""
+    for name in ("train", "dev"):
+        lines = [f"The film {name} {number} .,{'spam' if number % 20 == 0 else 'mail'}" for number in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding="utf-8")
+    files = {name: tmp_path / f"{name}.csv" for name in ("train", "dev")}
+    *_, last = compare(**arguments(files, rows=["scratch"], labels=("all",), out=tmp_path / "out"))
+    assert [(cell.collapsed, cell.score) for cell in last.results.cells] == [(True, 0.95)] * 2
+    assert last.results.baseline == Baseline("Always 'mail'", 0.95)
+    assert last.results.advice.row is None
+    assert last.results.advice.sentence.startswith("Deploy none of these yet")
+
+
+def test_every_event_is_plain_json(
+    corpus: Path, runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path
+) -> None:
+    """Of a comparison that pretrains, gathers features, fits and measures forgetting."""
+    made = {**table_of(TINY["bert"]), "training": {"steps": 6, "batch": 256}}
+    asked = arguments(examples, text=corpus, with_=runs["elmo"], labels=(4,), seeds=1, cache=tmp_path / "cache")
+    rows = ["scratch", "elmo-frozen", "elmo-finetune", "bert-finetune"]
+    settings = {**QUICK, "pretrain": {"bert": made}}
+    events = list(compare(**{**asked, "rows": rows, "settings": settings, "dev": None, "out": tmp_path / "out"}))
+    assert {type(event) for event in events} == set(get_args(CompareEvent))
+    for event in events:
+        table = as_dict(event)
+        assert table["event"] == type(event).__name__
+        text = json.dumps(table)
+        assert json.loads(text) == table
+        assert "object at 0x" not in text
+        assert "tensor(" not in text
+
+
+def test_a_comparison_of_the_version_before_goes_on(examples: dict[str, Path], tmp_path: Path) -> None:
+    """Its cells told the predicted class and its probabilities, and had no metric."""
+    asked = arguments(examples, rows=["scratch"], labels=(4,), out=tmp_path / "out")
+    *_, first = compare(**asked)
+    for path in (tmp_path / "out" / "cells").iterdir():
+        cell = json.loads(path.read_text())
+        answers = cell.pop("answers")
+        for key in ("counts", "metric", "scores"):
+            del cell[key]
+        cell["predicted"] = [["neg", "pos"].index(answer["label"]) for answer in answers]
+        cell["probabilities"] = [list(answer["probabilities"].values()) for answer in answers]
+        path.write_text(json.dumps(cell))
+    again = list(compare(**asked))
+    assert [type(event) for event in again] == [Began, Compared]
+    assert again[-1].results == first.results
+
+
+def test_no_message_names_an_option_that_compare_lacks(
+    runs: dict[str, Path], examples: dict[str, Path], corpus: Path, tmp_path: Path
+) -> None:
+    """The held-out text of a run is gone: forgetting cannot be measured, and no option of `compare` would help."""
+    moved = Path(shutil.copy(corpus, tmp_path / "moved.txt"))
+    list(pretrain("bert", moved, out=tmp_path / "bert", settings=TINY["bert"], steps=2, cache=tmp_path / "cache"))
+    moved.unlink()
+    asked = arguments(examples, with_=tmp_path / "bert", rows=["bert-finetune"], labels=(4,), seeds=1)
+    events = list(compare(**asked, out=tmp_path / "out", cache=tmp_path / "other"))
+    told = [event.text for event in events if isinstance(event, Notice) and "forgot" in event.text]
+    assert told
+    assert not any("--held-out" in text for text in told)
 
 
 def command(*arguments: str | Path) -> Any:
@@ -267,10 +333,12 @@ def test_the_command_shows_the_table_and_the_path(
     flags += ["--set", "transfer.fitting.min_steps=4", "--set", "transfer.fitting.epochs=1"]
     loud = command(*flags)
     assert loud.exit_code == 0, loud.output
-    assert "2 rows, with 4, 60 labels, 1 seed: 4 cells." in loud.stderr
-    assert "ELMo, frozen, 60 labels, seed 0:" in loud.stderr
+    assert "2 rows, 4, 60 labelled examples, 1 seed: 4 runs." in loud.stderr
+    assert "Baseline: Always 'neg', 50.0 %." in loud.stderr
+    assert "ELMo, frozen, 60 labelled examples, seed 0:" in loud.stderr
     assert "ELMo, frozen: words" in loud.stdout
-    assert "Deploy models/" in loud.stdout
+    assert "Always 'neg'" in loud.stdout
+    assert "Deploy " in loud.stdout
     assert loud.stdout.splitlines()[-1] == str(tmp_path / "out" / "report.html")
     quiet = command(*flags, "--quiet")
     assert (quiet.exit_code, quiet.stderr) == (0, "")

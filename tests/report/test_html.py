@@ -4,13 +4,14 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headstart.report.html import csv_text, p_text, signed, table_rows, write_report
+from headstart.report.results import Comparison, TableEntry
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -49,7 +50,7 @@ class Checker(HTMLParser):
             self.words.append(data)
 
 
-def render(results: dict[str, Any], folder: Path) -> tuple[str, Checker, str]:
+def render(results: Comparison, folder: Path) -> tuple[str, Checker, str]:
     """The page, its structure, and its text with single spaces."""
     write_report(results, folder / "report.html")
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -65,7 +66,7 @@ def headings(page: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def rendered(finished: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Checker, str]:
+def rendered(finished: Comparison, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Checker, str]:
     return render(finished, tmp_path_factory.mktemp("page"))
 
 
@@ -78,87 +79,123 @@ def test_page_is_well_formed_and_alone(rendered: tuple[str, Checker, str]) -> No
     assert len(checker.ids) == len(set(checker.ids))
 
 
-def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], finished: dict[str, Any]) -> None:
-    results, (page, _, text) = finished, rendered
-    assert results["advice"]["sentence"] in text
-    for entry in results["table"]:
-        assert f"{100 * entry['mean']:.1f}" in text
-        assert f"{100 * entry['low']:.1f} to {100 * entry['high']:.1f}" in text
-    for saved in results["labels_saved"]:
-        assert saved["sentence"] in text
+def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], finished: Comparison) -> None:
+    page, _, text = rendered
+    assert finished.advice is not None
+    assert finished.advice.sentence in text
+    for entry in finished.table:
+        assert f"{100 * entry.mean:.1f}" in text
+        assert f"{100 * entry.low:.1f} to {100 * entry.high:.1f}" in text
+    for saved in finished.labels_saved:
+        assert saved.sentence in text
     assert "12 dev examples also stand in train." in text
     assert "chose when each run stopped" in text
+    assert "Always '1' 52.0 52.0 Scratch" in text
+    assert "collapsed" not in text.lower()
     assert headings(page) == [
-        "Scores", "Learning curve", "Labels saved", "Which layers the task reads", "Time", "Forgetting", "Data",
-        "Before you trust this",
+        "Scores", "Learning curve", "Labelled examples saved", "Which layers the task uses", "Time", "Forgetting",
+        "Data", "Before you trust this",
     ]  # fmt: skip
     assert page.count('class="best"') == 2
 
 
-def test_missing_parts_leave_no_empty_box(make: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_missing_parts_leave_no_empty_box(make: Callable[..., Comparison], tmp_path: Path) -> None:
     results = make((50,), (0,))
-    for cell in results["cells"]:
-        cell["mix"], cell["forgetting"] = {}, None
-    results["labels_saved"] = []
-    page, checker, text = render(results, tmp_path)
+    cells = [replace(cell, mix={}, forgetting=None) for cell in results.cells]
+    page, checker, text = render(replace(results, cells=cells, labels_saved=[], advice=None, baseline=None), tmp_path)
     assert headings(page) == ["Scores", "Scores as a picture", "Time", "Data", "Before you trust this"]
     assert "<figure" in page
     assert page.count("<figure") == page.count("<svg")
     assert "ul" in checker.tags
     assert "There is one seed only" in text
+    assert "baseline" not in text.lower()
 
 
-def test_nothing_run_yet(results: dict[str, Any], tmp_path: Path) -> None:
-    results |= {"cells": [], "table": [], "labels_saved": [], "advice": {}}
+def test_nothing_run_yet(finished: Comparison, tmp_path: Path) -> None:
+    results = replace(finished, cells=[], table=[], labels_saved=[], advice=None)
     page, _, text = render(results, tmp_path)
     assert headings(page) == ["Data", "Before you trust this"]
     assert "Not finished: 18 runs are still to come." in text
-    assert table_rows(results) == (["accuracy, %"], [])
+    assert table_rows(results) == (["labelled examples"], [])
 
 
-def test_strings_of_the_user_are_escaped(results: dict[str, Any], tmp_path: Path) -> None:
+def test_strings_of_the_user_are_escaped(finished: Comparison, tmp_path: Path) -> None:
     evil = "<script>alert('x')</script>"
-    results["task"] = results["train"]["path"] = results["rows"][1]["title"] = results["notices"][0] = evil
-    results["dev"]["classes"] = {evil: 3}
+    first, second, *rest = finished.rows
+    assert finished.baseline is not None
+    results = replace(
+        finished,
+        task=evil,
+        train=replace(finished.train, path=evil),
+        dev=replace(finished.dev, classes={evil: 3}),
+        rows=[first, replace(second, title=evil), *rest],
+        baseline=replace(finished.baseline, title=evil),
+        notices=[evil],
+    )
     page, checker, text = render(results, tmp_path)
     assert "script" not in checker.tags
     assert "<script" not in page
-    assert text.count(evil) >= 6
+    assert text.count(evil) >= 7
 
 
-def test_collapsed_runs_are_flagged(results: dict[str, Any], tmp_path: Path) -> None:
-    results["cells"][0]["collapsed"] = True
-    results["table"][0]["collapsed"] = 1
+def collapsed_in(results: Comparison, row: str, seeds: int) -> Comparison:
+    """The same comparison, in which so many seeds of a row collapsed."""
+    return replace(results, table=[replace(e, collapsed=seeds) if e.row == row else e for e in results.table])
+
+
+def test_collapsed_runs_are_marked(finished: Comparison, tmp_path: Path) -> None:
+    results = collapsed_in(finished, "scratch", 1)
     _, _, text = render(results, tmp_path)
-    assert "1 collapsed" in text
-    assert "Scratch with 50 labels: 1 of 3 runs collapsed" in text
+    assert "1 of 3 collapsed" in text
+    assert "Scratch with 50 labelled examples: 1 of 3 runs collapsed" in text
+    assert "Scratch (collapsed)" not in text
+    assert [row[1].endswith(", 1 of 3 collapsed") for row in table_rows(results)[1]] == [False, True, False, False]
 
 
-def test_table_rows_are_plain_strings(results: dict[str, Any]) -> None:
-    for entry, (mean, p) in zip(results["table"], [(0.5, None), (0.6, None), (0.7, 0.04), (0.8, 0.3)], strict=False):
-        entry |= {"mean": mean, "low": mean - 0.02, "high": mean + 0.031, "p": p, "difference": p and 0.2}
-    header, rows = table_rows(results)
-    assert header == ["accuracy, %", "50 labels", "1,000 labels"]
-    assert rows[0] == ["Scratch", "50.0 (48.0 to 53.1)", "60.0 (58.0 to 63.1)"]
-    assert rows[1] == ["ELMo, frozen", "70.0 (68.0 to 73.1) *", "80.0 (78.0 to 83.1)"]
+def test_a_row_that_collapsed_is_not_the_best_and_is_marked_in_the_picture(
+    finished: Comparison, tmp_path: Path
+) -> None:
+    best = max(finished.at_most_labels(), key=lambda entry: entry.mean)
+    assert best.row == "bert-finetune"
+    page, _, text = render(collapsed_in(finished, best.row, 2), tmp_path)
+    assert "BERT, fine-tuned (collapsed)" in text
+    assert f'class="best">{100 * best.mean:.1f}<' not in page
+    assert page.count('class="best"') == 2
 
 
-def test_table_rows_half_way(results: dict[str, Any]) -> None:
-    results["table"] = [e for e in results["table"] if e["row"] != "bert-finetune"][:3]
+def test_table_rows_are_plain_strings(finished: Comparison) -> None:
+    def changed(entry: TableEntry, mean: float, p: float | None) -> TableEntry:
+        return replace(entry, mean=mean, low=mean - 0.02, high=mean + 0.031, p=p, difference=p and 0.2)
+
+    figures = [(0.5, None), (0.6, None), (0.7, 0.04), (0.8, 0.3)]
+    table = [changed(entry, *one) for entry, one in zip(finished.table, figures, strict=False)]
+    header, rows = table_rows(replace(finished, table=table))
+    assert header == ["labelled examples", "50", "1,000"]
+    assert rows[0] == ["Always '1'", "52.0", "52.0"]
+    assert rows[1] == ["Scratch", "50.0 (48.0 to 53.1)", "60.0 (58.0 to 63.1)"]
+    assert rows[2] == ["ELMo, frozen", "70.0 (68.0 to 73.1) *", "80.0 (78.0 to 83.1)"]
+
+
+def test_table_rows_half_way(finished: Comparison) -> None:
+    results = replace(finished, table=[e for e in finished.table if e.row != "bert-finetune"][:3])
     header, rows = table_rows(results)
     assert len(header) == 3
-    assert [row[0] for row in rows] == ["Scratch", "ELMo, frozen"]
-    assert rows[1][2] == ""
+    assert [row[0] for row in rows] == ["Always '1'", "Scratch", "ELMo, frozen"]
+    assert rows[2][2] == ""
 
 
-def test_csv_has_a_line_for_each_cell(results: dict[str, Any]) -> None:
-    lines = list(csv.DictReader(io.StringIO(csv_text(results))))
-    assert len(lines) == len(results["cells"]) == 18
-    first, last = results["cells"][0], results["cells"][-1]
-    assert lines[0]["row"] == first["row"]
-    assert float(lines[0]["accuracy"]) == first["accuracy"]
+def test_csv_has_a_line_for_each_cell(finished: Comparison) -> None:
+    text = csv_text(finished)
+    before = "row,labels,seed,accuracy,macro_f1,seconds,steps,collapsed,truncated,kind,how"
+    assert text.splitlines()[0] == f"{before},perplexity_before,perplexity_after,metric,baseline"
+    lines = list(csv.DictReader(io.StringIO(text)))
+    assert len(lines) == len(finished.cells) == 18
+    first, last = finished.cells[0], finished.cells[-1]
+    assert lines[0]["row"] == first.row
+    assert float(lines[0]["accuracy"]) == first.score
     assert lines[0]["perplexity_before"] == ""
-    assert lines[-1]["row"] == last["row"] == "bert-finetune"
+    assert {(line["metric"], line["baseline"]) for line in lines} == {("accuracy", "0.52")}
+    assert lines[-1]["row"] == last.row == "bert-finetune"
     assert float(lines[-1]["perplexity_after"]) == 260.1
 
 
