@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from headstart.batches.rows import TextBatch
 from headstart.config import pick
+from headstart.encoders.base import Encoder
 from headstart.encoders.representations import Representations
 from headstart.errors import ConfigError
 from headstart.heads.classify import NetworkConfig, TaskNetwork
@@ -27,7 +28,7 @@ class Model(nn.Module):
 
     def __init__(
         self,
-        encoder: nn.Module | None,
+        encoder: Encoder | None,
         layers: int,
         width: int,
         classes: int,
@@ -81,7 +82,9 @@ class Model(nn.Module):
 
     def pooled(self) -> Callable[[Tensor], Tensor] | None:
         """The encoder's own vector of a sequence, where it has one and the network wants it."""
-        return getattr(self.encoder, "pooled", None) if self.reads_pooled else None
+        if self.encoder is None or not (self.reads_pooled and self.encoder.pools):
+            return None
+        return self.encoder.pooled
 
     def placed_mixes(self) -> list[tuple[str, Mix]]:
         return [(place, mix) for place, mix in self.mixes.items() if isinstance(mix, Mix)]
@@ -129,8 +132,8 @@ class Model(nn.Module):
         It is for an encoder that says so. A recurrent network between drops by torch's one generator, which parts that
         run at once would share out by chance.
         """
-        divides = getattr(self.encoder, "divides_batches", False) and self.head.recurrent is None
-        return bool(divides) and not self.encoder_is_frozen() and next(self.parameters()).device.type == "cpu"
+        divides = self.encoder is not None and self.encoder.data_parallel and self.head.recurrent is None
+        return divides and not self.encoder_is_frozen() and next(self.parameters()).device.type == "cpu"
 
     def reads_means(self) -> bool:
         """Whether its logits are the same when a text's words are replaced by their mean, which is then known before.
@@ -144,17 +147,13 @@ class Model(nn.Module):
 
     def encoder_stages(self) -> list[list[nn.Parameter]]:
         """The encoder's parameters, bottom to top."""
-        if self.encoder is None:
-            return []
-        stages: list[list[nn.Parameter]] = self.encoder.stages()  # type: ignore[operator]
-        return stages
+        return [] if self.encoder is None else self.encoder.layer_groups()
 
     def idle(self) -> list[nn.Parameter]:
         """Parameters that no logit depends on."""
         idle = [parameter for _, mix in self.placed_mixes() for parameter in mix.idle()] + self.head.idle()
-        pooler = getattr(self.encoder, "pooler", None)
-        if pooler is not None and not self.reads_pooled:
-            idle += pooler.parameters()
+        if self.encoder is not None and not self.reads_pooled:
+            idle += self.encoder.pooler_parameters()
         return idle
 
     def groups(self) -> list[list[tuple[str, nn.Parameter]]]:
@@ -164,7 +163,7 @@ class Model(nn.Module):
         return [[(names[id(parameter)], parameter) for parameter in group] for group in [*self.encoder_stages(), top]]
 
 
-def check(encoder: nn.Module | None, width: int, classes: int, mix: MixConfig, network: NetworkConfig) -> None:
+def check(encoder: Encoder | None, width: int, classes: int, mix: MixConfig, network: NetworkConfig) -> None:
     if classes < 2:
         raise ConfigError(f"A classifier needs two classes or more; got {classes}.")
     if network.cell == "none" and mix.place != "input":
@@ -172,7 +171,7 @@ def check(encoder: nn.Module | None, width: int, classes: int, mix: MixConfig, n
             f"mix.place '{mix.place}' puts the mix beside a recurrent network's output, and network.cell is 'none'. "
             "Use mix.place 'input' or a recurrent cell."
         )
-    if network.reads_pooled and mix.kind == "concat" and hasattr(encoder, "pooled"):
+    if network.reads_pooled and mix.kind == "concat" and encoder is not None and encoder.pools:
         raise ConfigError(
             f"mix.kind 'concat' is wider than the {width} columns that this encoder's pooler reads for network.pool "
             "'first' with network.cell 'none'. Use another mix.kind or network.pool."

@@ -16,8 +16,8 @@ from headstart.batches.batch import LanguageModelBatch, MaskedBatch
 from headstart.config import Section
 from headstart.cores import on_cores
 from headstart.encoders.bert import Bert, initialise
-from headstart.encoders.dropout import Dropout
 from headstart.encoders.elmo import Elmo
+from headstart.encoders.kernels.dropout import Dropout
 from headstart.heads.softmax import CHUNK, LogUniform, sampled_softmax_loss, softmax_loss
 
 NEXT_SENTENCE_CLASSES = 2

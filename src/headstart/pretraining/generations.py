@@ -20,7 +20,6 @@ from headstart.batches.order import seed_of
 from headstart.config import Section, Table, pick
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
-from headstart.encoders.memory import keep_freed_memory
 from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.language_model import ElmoLanguageModel, LanguageModelConfig, MaskedLanguageModel
 from headstart.pretraining.glove import GloveConfig, GloveLearner
@@ -234,7 +233,6 @@ def build_bert(
 
 
 def neural_learner(config: ElmoRun | BertRun, model: torch.nn.Module, train: Any, valid: Any) -> NeuralLearner:
-    keep_freed_memory()
     return NeuralLearner(
         model,
         train,

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from headstart.batches.order import seed_of
 from headstart.config import cache_home
-from headstart.encoders.memory import keep_freed_memory
 from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError, HeadstartError
@@ -86,7 +85,6 @@ def transfer_once(
     cache: Path | None = None,
 ) -> Generator[Progress | FitStep, None, Fitted]:
     """Fit a classifier for the labels `names`. Without dev the last step is kept, and there are no scores."""
-    keep_freed_memory()
     texts = train.texts + (dev.texts if dev else [])
     if config.how == "frozen" and features is None:
         features = yield from gather_features(start, texts, config, cache)

@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import nn
 
 from headstart.batches.rows import TextRow, collate, text_row
 from headstart.config import Section, Table, pick, resolve, settings_of
-from headstart.encoders.quantised import PRECISIONS
+from headstart.encoders.base import PRECISIONS, Encoder
+from headstart.encoders.registry import build_encoder
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.heads.classify import NetworkConfig
 from headstart.mix import MixConfig
 from headstart.model import Model
-from headstart.pretrained import Pretrained, build_encoder, load_strictly, room_of
+from headstart.pretrained import Pretrained, load_strictly
 from headstart.pretraining.generations import freshly_initialised
 from headstart.progress import result_of
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
@@ -87,8 +87,9 @@ class Classifier:
         return Predictions(found, sum(row.cut for row in rows))
 
     def row(self, text: str) -> TextRow:
-        longest = longest_row(encoder_of(self.model), self.config)
-        return text_row(self.kind, self.tokenizer, text, longest, with_first=self.config.network.pool == "first")
+        encoder = encoder_of(self.model)
+        longest = longest_row(encoder, self.config)
+        return text_row(encoder, self.tokenizer, text, longest, with_first=self.config.network.pool == "first")
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
         """Into a run directory: tokenizer, weights, then config.toml, which makes them count. record: [result]."""
@@ -96,7 +97,7 @@ class Classifier:
         path.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(path)
         run.write_weights(weights)
-        encoder: Any = encoder_of(self.model)
+        encoder = encoder_of(self.model)
         run.write_config(
             {
                 "kind": KIND,
@@ -111,12 +112,12 @@ class Classifier:
         )
 
 
-def longest_row(encoder: nn.Module, config: TransferConfig) -> int:
+def longest_row(encoder: Encoder, config: TransferConfig) -> int:
     """Units read of a text: as many as are asked for, or as fit into the encoder."""
-    return min(config.longest, room_of(encoder) or config.longest)
+    return min(config.longest, encoder.room or config.longest)
 
 
-def encoder_of(model: Model) -> nn.Module:
+def encoder_of(model: Model) -> Encoder:
     if model.encoder is None:
         raise CheckpointError("This model has no encoder: it reads features only.")
     return model.encoder
@@ -133,9 +134,8 @@ def text_examples(model: Model, rows: Sequence[TextRow], gold: NDArray[np.int64]
     return Labelled(logits, [len(row.ids) for row in rows], np.zeros(len(rows), np.int64) if gold is None else gold)
 
 
-def new_model(encoder: nn.Module, classes: int, config: TransferConfig) -> Model:
-    shape: Any = encoder.shape
-    layers, width = shape
+def new_model(encoder: Encoder, classes: int, config: TransferConfig) -> Model:
+    layers, width = encoder.shape
     return Model(encoder, layers, width, classes, config.mix, config.network)
 
 
@@ -212,9 +212,7 @@ def plain_bert(classifier: Classifier) -> Pretrained:
             "vector of the text. Export it --to onnx, or fit one with --how finetune --pool first."
         )
     heads = {"classify": head.output}
-    return Pretrained(
-        classifier.kind, encoder_of(classifier.model), classifier.tokenizer, heads, tuple(classifier.labels)
-    )
+    return Pretrained(encoder_of(classifier.model), classifier.tokenizer, heads, tuple(classifier.labels))
 
 
 def read_settings(table: Table, where: Path) -> TransferConfig:
