@@ -8,8 +8,8 @@ from torch import nn
 
 from headstart.batches.rows import TextBatch
 from headstart.encoders.bert import Bert, BertConfig
-from headstart.encoders.character_network import WORD_PADDING
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.kernels.spelling import WORD_PADDING
 from headstart.encoders.representations import Representations
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError

@@ -13,9 +13,9 @@ import torch
 
 from bench.measure import OneBatch
 from headstart.batches.rows import TextRow
+from headstart.cli.allocator import tune_allocator
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
-from headstart.encoders.memory import keep_freed_memory
 from headstart.pretrained import Pretrained
 from headstart.pretraining.bert.batches import MaskedBatch
 from headstart.pretraining.bert.objective import MaskedLanguageModel
@@ -59,7 +59,7 @@ def steps_of(tokens: int) -> int:
 def encode(kind: str, B: int, T: int, words: str) -> Step:
     """B sequences at a time through the encoder, on all cores."""
     encoder, row_of = (mini_bert(), bert_row) if kind == "bert" else (mini_elmo(), elmo_row)
-    pretrained = Pretrained(kind, encoder, build_wordpiece(list(SPECIALS), lowercase=True))
+    pretrained = Pretrained(encoder, build_wordpiece(list(SPECIALS), lowercase=True))
     rows = list(itertools.islice(map(row_of, sequences(T - 2, Path(words))), B))
 
     def step() -> int:
@@ -73,7 +73,7 @@ def encode(kind: str, B: int, T: int, words: str) -> Step:
 
 def train(kind: str, B: int, T: int, words: str, V: int | None = None) -> Step:
     """Whole training steps on one batch: BERT's two objectives, or ELMo's softmax, sampled if V is large."""
-    keep_freed_memory()  # as `headstart pretrain` does
+    tune_allocator()  # as `headstart pretrain` does
     model: torch.nn.Module
     if kind == "bert":
         batch: Any = masked_batch(B, T)
@@ -114,7 +114,7 @@ def stream(n: int, sentences: str) -> Step:
     texts = Path(sentences).read_text(encoding="utf-8").splitlines()
     tokenizer = tokenizer_of(texts)
     encoder = Bert(BertConfig(**BERT_SIZES["tiny"]), len(tokenizer))
-    pretrained = Pretrained("bert", encoder, tokenizer)
+    pretrained = Pretrained(encoder, tokenizer)
 
     def step() -> int:
         every = itertools.islice(itertools.cycle(texts), n)

@@ -110,4 +110,4 @@ def piece_lengths(tokenizer: Any, texts: Sequence[str]) -> list[int]:
 
 def word_places(pretrained: Pretrained, text: str) -> NDArray[np.int64]:
     """Where in its sequence of pieces each word begins."""
-    return text_row(pretrained.kind, pretrained.tokenizer, text).word_starts
+    return text_row(pretrained.encoder, pretrained.tokenizer, text).word_starts

@@ -24,7 +24,7 @@ def random_elmo(folder: Path) -> Elmo:
     """ELMo small with random weights, also written to `folder` as options.json and weights.hdf5."""
     encoder = freshly_initialised(0, lambda: Elmo(SMALL))
     marks_only = WordTokenizer(Vocabulary(SPECIALS, np.zeros(len(SPECIALS), dtype=np.int64)))
-    write_elmo(Pretrained("elmo", encoder, marks_only), folder)
+    write_elmo(Pretrained(encoder, marks_only), folder)
     return encoder
 
 

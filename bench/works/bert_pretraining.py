@@ -15,7 +15,7 @@ from bench.measure import Measurement, OneBatch, Setting, Side, check_close, in_
 from bench.operations import TRAINING, bert, softmax
 from bench.remote import Remote
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
-from headstart.encoders.memory import keep_freed_memory
+from headstart.cli.allocator import tune_allocator
 from headstart.pretraining.bert.batches import MaskedBatch
 from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.neural import NeuralLearner
@@ -92,7 +92,7 @@ def transformers_step() -> Callable[[], float]:
 
 
 def run(setting: Setting) -> Iterator[Measurement]:
-    keep_freed_memory()  # as `pretrain` does; the peer has a process of its own
+    tune_allocator()  # as `pretrain` does; the peer has a process of its own
     batch, model = random_batch(), new_model()
     with torch.no_grad():
         mine = sum(term.total / term.count for term in model.eval()(batch).values())

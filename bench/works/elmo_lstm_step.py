@@ -16,7 +16,7 @@ from torch import Tensor
 from bench.measure import Measurement, Setting, Side, check_close, in_turns
 from bench.operations import TRAINING, bilstm
 from bench.peers.elmo import SMALL, allennlp_lstm, random_elmo
-from headstart.encoders.packing import Packing
+from headstart.encoders.kernels.packing import Packing
 
 B, T = 64, 20
 STEPS, QUICK_STEPS = 4, 2

@@ -20,7 +20,7 @@ from bench.peers.elmo import SMALL, AllenNlpLanguageModel, random_elmo
 from bench.remote import Remote
 from bench.samples import lines
 from bench.works import FEW_REVIEWS
-from headstart.encoders.memory import keep_freed_memory
+from headstart.cli.allocator import tune_allocator
 from headstart.pretraining.elmo.batches import LanguageModelBatch
 from headstart.pretraining.elmo.objective import ElmoLanguageModel
 from headstart.pretraining.neural import NeuralLearner
@@ -81,7 +81,7 @@ def allennlp_step(path: Path) -> Callable[[], float]:
 def run(setting: Setting) -> Iterator[Measurement]:
     from allennlp.modules.elmo import batch_to_ids
 
-    keep_freed_memory()  # as `pretrain` does; the peer has a process of its own
+    tune_allocator()  # as `pretrain` does; the peer has a process of its own
     sentences, batch, n_words = real_batch(setting.data / FEW_REVIEWS)
     model, peer = models(n_words)
     with torch.no_grad():

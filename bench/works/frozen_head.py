@@ -21,7 +21,7 @@ from bench.measure import Measurement, Setting, Side, Timed, check_close, in_tur
 from bench.operations import TRAINING, lstm
 from bench.peers.bert import MODEL
 from bench.samples import sst_train
-from headstart.encoders.memory import keep_freed_memory
+from headstart.cli.allocator import tune_allocator
 from headstart.progress import result_of
 from headstart.tasks.examples import Examples, draw
 from headstart.training.seeding import freshly_initialised
@@ -43,7 +43,7 @@ HEADS: dict[str, dict[str, Any]] = {
 
 
 def run(setting: Setting) -> Iterator[Measurement]:
-    keep_freed_memory()  # as `transfer` does, for both sides
+    tune_allocator()  # as `transfer` does, for both sides
     train = draw(sst_train(setting.data), QUICK_EXAMPLES if setting.quick else EXAMPLES, seed=0)
     start = open_start(MODEL)
     with tempfile.TemporaryDirectory() as cache:

@@ -51,7 +51,7 @@ def write_plain_classifier(classifier: Classifier, out: Path) -> None:
 
 
 def write_classifier_onnx(classifier: Classifier, out: Path) -> None:
-    write_model_onnx(classifier.kind, classifier.model, classifier.tokenizer, classifier.labels, out)
+    write_model_onnx(classifier.model, classifier.tokenizer, classifier.labels, out)
 
 
 FORMATS = {

@@ -1,8 +1,8 @@
-"""A pretrained encoder in use: the vectors of sentences, and the run directory it is kept in."""
+"""A pretrained encoder with its tokenizer: the vectors of sentences, and the run directory it is saved in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,31 +12,29 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headstart.batches.rows import MARKS, TextRow, collate, sorted_batches, text_row
-from headstart.config import Table, pick, resolve, settings_of
-from headstart.encoders.bert import Bert, BertConfig
-from headstart.encoders.carried import carried_states
-from headstart.encoders.elmo import Elmo, ElmoConfig
-from headstart.encoders.memory import hand_back_freed_memory
-from headstart.encoders.quantised import quantised
-from headstart.encoders.representations import Representations, Tokens
-from headstart.encoders.static import Static, StaticConfig
+from headstart.batches.rows import Joined, TextRow, collate, sorted_batches, text_row
+from headstart.config import pick, settings_of
+from headstart.encoders.base import Encoder
+from headstart.encoders.kernels.memory import release_freed_memory
+from headstart.encoders.registry import ENCODERS, build_encoder
+from headstart.encoders.representations import Representations
+from headstart.encoders.stateful import LstmState
 from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.heads.language_model import MaskedLMHead, NextWordHead
+from headstart.heads.plain import HEADS
 from headstart.text.building import OUT_ADVICE, building
 from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
 from headstart.training.tensors import read_tensors
 
-FEWEST_UNITS, MOST_UNITS, BATCH_BYTES = 4_096, 16_384, 1 << 26
-"""Units that are encoded together: the more, the less the cores wait for each other, as far as the layers take."""
+FEWEST_TOKENS, MOST_TOKENS, BATCH_BYTES = 4_096, 16_384, 1 << 26
+"""Tokens per batch, by default: larger batches keep all cores busy, as long as a batch's layers stay below 64 MB."""
 BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
-"""A stream holds at most so many sentences, and so many bytes of their ids and vectors, or one sentence."""
+"""A stream holds at most so many sentences at a time, and so many bytes of their ids and vectors."""
 BLOCKS_BETWEEN_TRIMS = 8
 Vectors = NDArray[np.float32]
-Sentence = str | Sequence[str]
-"""A text, or its words where they are known already."""
+Sentence = str | Sequence[str] | Joined
+"""A text, its words where they are known already, or a pair of texts."""
 Layers = Literal["all", "top"] | int | Sequence[int]
 
 
@@ -44,61 +42,79 @@ Layers = Literal["all", "top"] | int | Sequence[int]
 class Pretrained:
     """An encoder with its tokenizer. A sentence's vectors depend on that sentence alone."""
 
-    kind: str
-    encoder: nn.Module
+    encoder: Encoder
     tokenizer: Tokenizer
     heads: Mapping[str, nn.Module] = field(default_factory=dict)
-    """What was trained on top of it and came along: `headstart.heads.plain` has BERT's; ELMo's softmax is `head`."""
+    """The heads that were trained with it and came along, by the names of `headstart.heads.plain.HEADS`."""
     labels: tuple[str, ...] = ()
     """Names of the classes of the heads classify and tag."""
     name: str = ""
     notices: tuple[str, ...] = ()
-    """What its reader should be told: parts that the files lack, or have too much."""
-    carried: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The LSTM's states between calls with `carry_state`, and nothing else ever."""
+    """For the user to read: tensors that its files lacked, or had too many of."""
+    carried: dict[str, LstmState] = field(default_factory=dict)
+    """The LSTM's state between calls with `carry_state`; nothing else changes from call to call."""
+
+    @property
+    def kind(self) -> str:
+        return self.encoder.kind
+
+    def __repr__(self) -> str:
+        K, D = self.encoder.shape
+        heads = f", heads {', '.join(self.heads)}" if self.heads else ""
+        name = f"{self.name}: " if self.name else ""
+        return f"<Pretrained {name}{self.encoder.title}, {K} layers of {D}, vocabulary {len(self.tokenizer):,}{heads}>"
 
     def words(self, sentence: str) -> list[str]:
-        """The words that `represent` gives a vector each."""
+        """The words of a sentence, each of which has a vector in `represent`."""
         encoding = self.tokenizer.encode(sentence)
         return [sentence[start:end] for start, end in word_bounds(encoding)]
 
     def represent(
         self, sentences: Sequence[Sentence], layers: Layers = "all", carry_state: bool = False
     ) -> list[Vectors]:
-        """Per sentence, the vectors of some layers, by default all: (K, words, D).
+        """Per sentence, the vectors of its words in some layers, by default all: (K, words, D).
 
-        A sentence is a string, or a list of words that get a vector each. layers: "all", "top", a number or several.
-        carry_state: as the original ELMo, let the first sentence go on where the first of the call before ended, and so
-        on; for comparison with its published outputs only.
+        A sentence is a string, or a list of words with a vector each. layers: "all", "top", a number or several.
+        carry_state: start the LSTM where the sentence of the same number ended in the call before, as the original ELMo
+        does; for comparison with its published outputs only.
         """
         if carry_state:
             chosen = chosen_layers(layers, self.encoder)
-            rows = [text_row(self.kind, self.tokenizer, sentence) for sentence in sentences]
-            return [vectors[chosen] for vectors in self._carry_on(rows)]
+            return [vectors[chosen] for vectors in self._carry_on(list(self._rows(sentences)))]
         return list(self.stream(sentences, layers))
 
     def stream(self, sentences: Iterable[Sentence], layers: Layers = "all") -> Iterator[Vectors]:
-        """What `represent` gives, one sentence after the other, in memory that does not grow with their number.
+        """The vectors of `represent`, sentence by sentence, in memory that does not grow with their number.
 
-        Sentences are taken from the iterable as they are needed, some thousands ahead, so that those of like length can
-        be encoded together.
+        Sentences are taken from the iterable as they are needed, some thousands ahead, so that those of similar length
+        can be encoded together.
         """
-        rows = (text_row(self.kind, self.tokenizer, sentence) for sentence in sentences)
-        return (vectors for _, ready in self.stream_rows(rows, layers) for vectors in ready)
+        encoded = self.stream_rows(self._rows(sentences), layers)
+        return (vectors for _, ready in encoded for vectors in ready)
+
+    def _rows(self, sentences: Iterable[Sentence]) -> Iterator[TextRow]:
+        if isinstance(sentences, str | bytes):
+            raise DataError("a list of sentences is wanted, one string was given. Put it in a list.")
+        return (self._row(number, sentence) for number, sentence in enumerate(sentences, start=1))
+
+    def _row(self, number: int, sentence: Sentence) -> TextRow:
+        words = None if isinstance(sentence, str | bytes | Joined) or not isinstance(sentence, Sequence) else sentence
+        if not isinstance(sentence, str | Joined) and (words is None or not all(isinstance(w, str) for w in words)):
+            raise DataError(f"Sentence {number} is {sentence!r:.80}; wanted a string, or a list of words.")
+        return text_row(self.encoder, self.tokenizer, sentence)
 
     def stream_rows(self, rows: Iterable[TextRow], layers: Layers = "all") -> Iterator[tuple[int, Iterator[Vectors]]]:
-        """After every batch, how many rows it had, and the vectors that are ready now, (K, words, D) in rows' order."""
+        """After every batch, the number of its rows and the vectors that are ready, (K, words, D), in order."""
         return self._encode_blocks(rows, chosen_layers(layers, self.encoder))
 
     def _encode_blocks(self, rows: Iterable[TextRow], chosen: list[int]) -> Iterator[tuple[int, Iterator[Vectors]]]:
         for number, block in enumerate(self._blocks(rows, len(chosen)), start=1):
             yield from self._encode_block(block, chosen)
             if number % BLOCKS_BETWEEN_TRIMS == 0:
-                hand_back_freed_memory()
+                release_freed_memory()
 
     def _blocks(self, rows: Iterable[TextRow], K: int) -> Iterator[list[TextRow]]:
-        encoder: Any = self.encoder
-        bytes_per_word = 4 * K * encoder.shape[1]
+        bytes_per_word = 4 * K * self.encoder.shape[1]
         block: list[TextRow] = []
         held = 0
         for row in rows:
@@ -113,66 +129,63 @@ class Pretrained:
             yield block
 
     def _encode_block(self, rows: Sequence[TextRow], chosen: list[int]) -> Iterator[tuple[int, Iterator[Vectors]]]:
-        encoder: Any = self.encoder
         lengths = [len(row.word_starts) for row in rows]
         ends = np.cumsum(lengths).tolist()
-        # In one array: thousands of small ones that live as long as the block would leave the memory full of holes.
-        held = np.empty((len(chosen), ends[-1], encoder.shape[1]), np.float32)
-        worded = [i for i, n in enumerate(lengths) if n]
-        for batch, found in self.encode([rows[i] for i in worded], chosen):
+        # One array for the block: thousands of small ones that live as long would fragment the memory.
+        held = np.empty((len(chosen), ends[-1], self.encoder.shape[1]), np.float32)
+        with_words = [i for i, n in enumerate(lengths) if n]
+        for batch, found in self.encode([rows[i] for i in with_words], chosen):
             layers, seen = found.cpu().numpy(), 0
-            for i in (worded[number] for number in batch):
+            for i in (with_words[number] for number in batch):
                 held[:, ends[i] - lengths[i] : ends[i]] = layers[:, seen : seen + lengths[i]]
                 seen += lengths[i]
             yield len(batch), iter(())
         ready = (held[:, end - n : end].copy() for n, end in zip(lengths, ends, strict=True))
-        yield len(rows) - len(worded), ready
+        yield len(rows) - len(with_words), ready
 
     def encode(
         self, rows: Sequence[TextRow], layers: Sequence[int] | None = None
     ) -> Iterator[tuple[list[int], Tensor]]:
-        """Rows of like length together: their numbers, and the representations of their words in turn, (K, words, D).
+        """Batches of similar length: the rows' numbers, and the vectors of their words, row by row, (K, words, D).
 
         layers: only these, by default all.
         """
-        encoder: Any = self.encoder.eval()
+        encoder = self.encoder.eval()
         device = next(encoder.parameters()).device
         K, D = encoder.shape if layers is None else (len(layers), encoder.shape[1])
-        units = getattr(encoder, "batch_units", min(MOST_UNITS, max(FEWEST_UNITS, BATCH_BYTES // max(1, 4 * K * D))))
-        for numbers in sorted_batches([len(row.ids) for row in rows], units):
+        by_default = min(MOST_TOKENS, max(FEWEST_TOKENS, BATCH_BYTES // max(1, 4 * K * D)))
+        for numbers in sorted_batches([len(row.ids) for row in rows], encoder.batch_tokens or by_default):
             batch = collate([rows[i] for i in numbers]).to(device)
             with torch.no_grad():
-                tokens: Tokens = encoder.tokens(batch.ids, batch.mask, batch.segments, layers, batch.at_words)
+                tokens = encoder.infer(batch.ids, batch.mask, batch.segments, layers, batch.at_words)
                 words = tokens.at(batch.word_starts)
             yield numbers, words
 
     def check_lengths(self, rows: Sequence[TextRow]) -> None:
-        """A sentence that does not fit into the encoder is an error that tells its length."""
-        room = room_of(self.encoder)
+        """A sentence that does not fit into the encoder is a DataError that says how long it is."""
+        room = self.encoder.longest
         longest = max((len(row.ids) for row in rows), default=0)
-        if room is not None and longest > room + MARKS:
+        if room is not None and longest > room:
             raise DataError(
-                f"A sentence has {longest} pieces with its marks, and this BERT reads {room + MARKS}. Split it."
+                f"A sentence has {longest} pieces with its marks, and this {self.encoder.title} reads {room}. Split it."
             )
 
     def quantised(self) -> Pretrained:
-        """The same in int8: quicker, nearly the same vectors, for use only. See `headstart.encoders.quantised`."""
-        return replace(self, encoder=quantised(self.encoder))
+        """The same for inference in int8: faster, with nearly the same vectors. See `encoders.kernels.int8`."""
+        return replace(self, encoder=self.encoder.quantised())
 
     def _carry_on(self, rows: Sequence[TextRow]) -> list[Vectors]:
-        if not isinstance(self.encoder, Elmo):
-            raise ConfigError(f"carry_state is for ELMo, whose LSTM has a state to carry; this is a {self.kind}.")
         if not rows:
             return []
         self.encoder.eval()
         batch = collate(rows).to(next(self.encoder.parameters()).device)
-        with torch.no_grad():
-            states, self.carried["lstm"] = carried_states(self.encoder, batch.ids, batch.mask, self.carried.get("lstm"))
+        states, self.carried["lstm"] = self.encoder.infer_from(self.carried.get("lstm"), batch.ids, batch.mask)
         R = Representations(torch.stack(states), batch.mask).at_words(batch.word_starts)
         return [R.layers[:, i, : len(row.word_starts)].cpu().numpy().copy() for i, row in enumerate(rows)]
 
 
-def chosen_layers(layers: Layers, encoder: Any) -> list[int]:
+def chosen_layers(layers: Layers, encoder: Encoder) -> list[int]:
+    """The numbers of the layers that were asked for, counted from 0."""
     K = encoder.shape[0]
     named = {"all": list(range(K)), "top": [K - 1]}
     if isinstance(layers, str):
@@ -184,38 +197,12 @@ def chosen_layers(layers: Layers, encoder: Any) -> list[int]:
     return [layer % K for layer in wanted]
 
 
-def room_of(encoder: nn.Module) -> int | None:
-    """Units that fit into one sequence besides its marks; None: any number."""
-    positions = getattr(encoder.config, "positions", None)
-    return None if positions is None else int(positions) - MARKS
-
-
 def word_bounds(encoding: Encoding) -> Iterator[tuple[int, int]]:
-    """(first character, last) of each word of an encoding."""
+    """Where each word of an encoding begins and ends in its text."""
     words, spans = encoding.words, encoding.spans
     starts = np.flatnonzero(np.diff(words, prepend=-1))
     ends = np.append(starts[1:], len(words)) - 1
     yield from ((int(spans[a, 0]), int(spans[b, 1])) for a, b in zip(starts, ends, strict=True))
-
-
-def build_encoder(kind: str, settings: Table, vocabulary: int) -> nn.Module:
-    """An encoder of this shape, with its random start; weights come after."""
-    return pick(ENCODERS, kind, "encoder")(settings, vocabulary)
-
-
-ENCODERS: dict[str, Callable[[Table, int], nn.Module]] = {
-    "static": lambda settings, vocabulary: Static(resolve(StaticConfig, settings), vocabulary),
-    "elmo": lambda settings, vocabulary: Elmo(resolve(ElmoConfig, settings)),
-    "bert": lambda settings, vocabulary: Bert(resolve(BertConfig, settings), vocabulary),
-}
-
-
-def encoder_settings(table: Table) -> Table:
-    """The encoder's shape, from the config.toml of a run."""
-    if "encoder" not in table:
-        return {"dim": table["objective"]["dim"]}
-    settings: Table = table["encoder"]
-    return settings
 
 
 def load_run(path: Path) -> Pretrained:
@@ -232,23 +219,26 @@ def load_run(path: Path) -> Pretrained:
             f"{table['data']['vocabulary']:,}."
         )
     kind = table["kind"]
-    encoder = build_encoder(kind, encoder_settings(table), len(tokenizer))
+    settings = pick(ENCODERS, kind, "encoder").settings_in_run(table)
+    encoder = build_encoder(kind, settings, len(tokenizer))
     weights = read_tensors(run.weights)
-    load_strictly(encoder, encoder_weights(kind, weights), run.weights)
-    heads = read_heads(encoder, weights, run.weights)
-    return Pretrained(kind, encoder, tokenizer, heads, tuple(table["data"].get("labels", ())), run.path.resolve().name)
+    load_strictly(encoder, encoder.weights_in_run(weights), run.weights)
+    # Heads are built with random weights too, which are overwritten at once.
+    with torch.random.fork_rng([]):
+        heads = read_heads(encoder, weights, run.weights)
+    return Pretrained(encoder, tokenizer, heads, tuple(table["data"].get("labels", ())), run.path.resolve().name)
 
 
 def was_pretrained_here(path: Path) -> bool:
-    """Whether a folder is a run that knows its text, and not one that was imported."""
+    """Whether a folder is a run with a record of its text, and not an imported one."""
     if not (path / "config.toml").is_file():
         return False
     return "sources" in RunDirectory(path).read_config().get("data", {})
 
 
 def save_run(pretrained: Pretrained, out: Path, record: Mapping[str, Any], card: str) -> None:
-    """Into a new run directory that `load_run` reads. record: what config.toml's [data] says besides."""
-    encoder: Any = pretrained.encoder
+    """Into a new run directory that `load_run` reads. record: further entries of [data] in config.toml."""
+    encoder = pretrained.encoder
     data = {"vocabulary": len(pretrained.tokenizer), "labels": list(pretrained.labels), **record}
     with building(out, OUT_ADVICE) as folder:
         run = RunDirectory(folder)
@@ -260,44 +250,34 @@ def save_run(pretrained: Pretrained, out: Path, record: Mapping[str, Any], card:
 
 def weights_of(pretrained: Pretrained) -> dict[str, Tensor]:
     """All tensors, by the names they have in a run directory."""
-    if pretrained.kind == "static":
-        return dict(pretrained.encoder.state_dict())
-    parts = {"encoder": pretrained.encoder, **pretrained.heads}
-    return {f"{part}.{name}": tensor for part, module in parts.items() for name, tensor in module.state_dict().items()}
+    parts: dict[str, nn.Module] = {pretrained.encoder.run_prefix: pretrained.encoder}
+    parts |= {f"{name}.": head for name, head in pretrained.heads.items()}
+    return {f"{prefix}{key}": tensor for prefix, part in parts.items() for key, tensor in part.state_dict().items()}
 
 
-def read_heads(encoder: nn.Module, weights: Mapping[str, Tensor], where: Path) -> dict[str, nn.Module]:
-    """The heads that a run's weights hold."""
+def encoder_weights(kind: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The encoder's own tensors among all that a run saved."""
+    return pick(ENCODERS, kind, "encoder").weights_in_run(weights)
+
+
+def read_heads(encoder: Encoder, weights: Mapping[str, Tensor], where: Path) -> dict[str, nn.Module]:
+    """The heads among a run's weights. The other tensors of word vectors are what those were trained against."""
     heads: dict[str, nn.Module] = {}
-    for name in sorted({name.split(".")[0] for name in weights} - {"encoder"}):
+    parts = {name.partition(".")[0] for name in weights if "." in name and not name.startswith(encoder.run_prefix)}
+    for name in sorted(parts):
+        if name not in HEADS:
+            raise CheckpointError(f"{where}: holds tensors of '{name}', which is neither the encoder nor a known head.")
         own = {key.removeprefix(f"{name}."): value for key, value in weights.items() if key.startswith(f"{name}.")}
-        if isinstance(encoder, Bert):
-            heads[name] = bert_head(name, encoder, own)
-        elif isinstance(encoder, Elmo):
-            heads[name] = NextWordHead(encoder.config.projection, len(own["bias"]))
-        else:
-            continue  # what word vectors were trained against
+        if "bias" not in own:
+            raise CheckpointError(f"{where}: the head '{name}' has no tensor '{name}.bias'.")
+        heads[name] = HEADS[name](encoder, own)
         load_strictly(heads[name], own, where)
     return heads
 
 
-def bert_head(name: str, encoder: Bert, weights: Mapping[str, Tensor]) -> nn.Module:
-    """An untrained head of the shape that its weights have."""
-    config = encoder.config
-    if name == "masked":
-        return MaskedLMHead(config.width, len(weights["bias"]), config.norm_eps, untied="decoder" in weights)
-    return nn.Linear(config.width, len(weights["bias"]))
-
-
-def encoder_weights(kind: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The encoder's own part of what pretraining saved."""
-    if kind == "static":
-        return {"vectors": weights["vectors"]}
-    return {name.removeprefix("encoder."): value for name, value in weights.items() if name.startswith("encoder.")}
-
-
-def load_strictly(encoder: nn.Module, weights: dict[str, Tensor], where: Path) -> None:
-    own = encoder.state_dict()
+def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: Path) -> None:
+    """Load weights of exactly the names and shapes that the module has."""
+    own = module.state_dict()
     for name in sorted(own.keys() | weights.keys()):
         if name not in weights or name not in own:
             raise CheckpointError(f"{where}: does not fit its config.toml: '{name}' is on one side only.")
@@ -306,4 +286,4 @@ def load_strictly(encoder: nn.Module, weights: dict[str, Tensor], where: Path) -
                 f"{where}: does not fit its config.toml: '{name}' has shape {tuple(weights[name].shape)}, "
                 f"wanted {tuple(own[name].shape)}."
             )
-    encoder.load_state_dict(weights)
+    module.load_state_dict(weights)

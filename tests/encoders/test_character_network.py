@@ -3,8 +3,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from headstart.encoders import character_network, word_memory
-from headstart.encoders.character_network import CharacterNetwork, distinct_rows, lengths_of, trim
+from headstart.encoders import character_network
+from headstart.encoders.character_network import CharacterNetwork
+from headstart.encoders.kernels import word_cache
+from headstart.encoders.kernels.spelling import distinct_rows, lengths_of, trim
 
 FILTERS = [[1, 4], [2, 5], [3, 6]]
 
@@ -74,7 +76,7 @@ def test_distinct_rows_come_as_they_first_appear_and_give_each_row_back() -> Non
 
 
 def test_colliding_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_memory, "HASH_BASE", 0)
+    monkeypatch.setattr(word_cache, "HASH_BASE", 0)
     rows = spell("b", "a", "b")
     distinct, inverse = distinct_rows(rows)
     assert len(distinct) == 2

@@ -72,8 +72,8 @@ def test_tokens_in_use_are_those_of_the_padded_batch(encoder: nn.Module) -> None
     ids, mask = ids_for(encoder, 4, 40), torch.arange(40) < torch.tensor([[3], [40], [1], [17]])
     whole = encoder(ids, mask).layers
     with torch.no_grad():
-        tokens = encoder.tokens(ids, mask)
-        top = encoder.tokens(ids, mask, None, [-1])
+        tokens = encoder.infer(ids, mask)
+        top = encoder.infer(ids, mask, None, [-1])
     torch.testing.assert_close(torch.stack(tokens.padded(mask)), whole, atol=1e-5, rtol=1e-5)
     places = torch.tensor([[0, 2, -1], [39, -1, 1], [-1, -1, -1], [16, 16, 0]])
     expected = torch.stack([whole[-1, b, t] for b, row in enumerate(places) for t in row if t >= 0])
@@ -87,9 +87,9 @@ def test_wanted_tokens_are_the_same_whatever_is_left_out(encoder: nn.Module) -> 
     wanted = torch.zeros_like(mask)
     wanted[0, 1] = wanted[1, [2, 38]] = wanted[3, [3, 15]] = True
     with torch.no_grad():
-        whole = encoder.tokens(ids, mask).at(places)
+        whole = encoder.infer(ids, mask).at(places)
         for some in (wanted, mask):
-            found = encoder.tokens(ids, mask, None, None, some).at(places)
+            found = encoder.infer(ids, mask, None, None, some).at(places)
             torch.testing.assert_close(found, whole, atol=1e-5, rtol=1e-5)
 
 
@@ -97,5 +97,5 @@ def test_a_batch_of_which_nothing_is_wanted_has_no_words(encoder: nn.Module) -> 
     encoder.eval()
     ids, mask = ids_for(encoder, 2, 5), torch.arange(5) < torch.tensor([[3], [5]])
     with torch.no_grad():
-        tokens = encoder.tokens(ids, mask, None, None, torch.zeros_like(mask))
+        tokens = encoder.infer(ids, mask, None, None, torch.zeros_like(mask))
     assert tokens.at(torch.full((2, 1), -1)).shape[1] == 0

@@ -46,11 +46,11 @@ def test_sentences_that_begin_or_end_alike_have_in_use_the_vectors_of_the_plain_
     mask = torch.arange(4) < torch.tensor([[4], [4], [3], [4], [2]])
     ids = words[sentences]
     with torch.no_grad():
-        found = network.tokens(ids, mask).padded(mask)
+        found = network.infer(ids, mask).padded(mask)
         inner = torch.zeros_like(mask)
         inner[:, 1] = inner[0, 2] = True
         places = torch.tensor([[1, 2], [1, -1], [1, -1], [1, -1], [1, -1]])
-        wanted = network.tokens(ids, mask, wanted=inner).at(places)
+        wanted = network.infer(ids, mask, wanted=inner).at(places)
     plain = torch.stack(network.hidden_states(ids, mask))
     torch.testing.assert_close(torch.stack(found), plain, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(wanted, plain[:, [0, 0, 1, 2, 3, 4], [1, 2, 1, 1, 1, 1]], atol=1e-5, rtol=1e-5)

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from headstart.encoders.kernels.packing import Packing
 from headstart.encoders.lstm import LstmLayer
-from headstart.encoders.packing import Packing
 
 LENGTHS = [4, 6, 2, 6]
 

@@ -58,7 +58,7 @@ def test_row_i_is_the_mean_of_line_i(kind: str, layers: Any, pretrained_runs: di
 def test_first_is_the_position_before_the_words(pretrained_runs: dict[str, Path], text: Path) -> None:
     _, found = encode(pretrained_runs["bert"], text, pool="first")
     encoder = headstart.load(pretrained_runs["bert"])
-    row = text_row("bert", encoder.tokenizer, TEXTS[1])
+    row = text_row(encoder.encoder, encoder.tokenizer, TEXTS[1])
     batch = collate([row])
     top = encoder.encoder.eval()(batch.ids, batch.mask).layers[-1, 0].detach().numpy()
     np.testing.assert_allclose(found[1], top[0], atol=1e-6)

@@ -24,7 +24,7 @@ def vectors() -> Pretrained:
     with torch.no_grad():
         encoder.vectors.copy_(torch.tensor(places, dtype=torch.float32))
     counts = np.array([0, 0, 0, 4, 3, 2, 1])
-    return Pretrained("static", encoder, WordTokenizer(Vocabulary(words, counts, lowercase=True)))
+    return Pretrained(encoder, WordTokenizer(Vocabulary(words, counts, lowercase=True)))
 
 
 def test_neighbours_by_hand(vectors: Pretrained) -> None:

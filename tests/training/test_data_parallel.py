@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from headstart.encoders.dropout import Dropout
+from headstart.encoders.kernels.dropout import Dropout
 from headstart.training.data_parallel import DataParallelGradient, parts_of
 
 pytestmark = pytest.mark.usefixtures("two_threads")

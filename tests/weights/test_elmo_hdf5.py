@@ -33,7 +33,7 @@ def pretrained(**changes: Any) -> Pretrained:
             parameter.add_(torch.randn_like(parameter) * 0.3)
         encoder.characters.characters[0] = 0
     tokenizer = WordTokenizer(Vocabulary(SPECIALS, np.zeros(3, dtype=np.int64)))
-    return Pretrained("elmo", encoder, tokenizer)
+    return Pretrained(encoder, tokenizer)
 
 
 def written(folder: Path, words: list[str] | None = None, **changes: Any) -> tuple[Pretrained, Path]:
@@ -369,7 +369,7 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def test_only_an_elmo_is_written(tmp_path: Path) -> None:
     made = pretrained()
-    static = Pretrained("static", Static(StaticConfig(dim=2), 3), made.tokenizer)
+    static = Pretrained(Static(StaticConfig(dim=2), 3), made.tokenizer)
     with pytest.raises(ConfigError, match="this is a static"):
         write_elmo(static, tmp_path / "static")
     assert not (tmp_path / "static").exists()

@@ -382,7 +382,7 @@ def random_bert(*heads: str, lowercase: bool = True, untied: bool = False, label
             for parameter in module.parameters():
                 parameter.add_(torch.randn_like(parameter) * 0.1)
     tokenizer = build_wordpiece(PIECES, lowercase=lowercase)
-    return Pretrained("bert", encoder, tokenizer, {head: made[head] for head in heads}, labels)
+    return Pretrained(encoder, tokenizer, {head: made[head] for head in heads}, labels)
 
 
 AUTO = {
@@ -519,7 +519,7 @@ def test_writing_leaves_nothing_half_done(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_cannot_be_written(tmp_path: Path) -> None:
-    static = Pretrained("static", Static(StaticConfig(dim=4), V), build_wordpiece(PIECES, True))
+    static = Pretrained(Static(StaticConfig(dim=4), V), build_wordpiece(PIECES, True))
     for pretrained, message in (
         (static, "Only a BERT can be written for transformers; this is a static encoder"),
         (random_bert("classify", "tag"), "classify and tag have the same name"),

@@ -15,8 +15,8 @@ from torch import nn
 
 from headstart.batches.rows import TextBatch, collate, text_row
 from headstart.encoders.bert import Bert, BertConfig
-from headstart.encoders.character_network import WORD_PADDING
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.kernels.spelling import WORD_PADDING
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.classify import CELLS, POOLS, NetworkConfig
@@ -138,7 +138,7 @@ VARIANTS: dict[str, tuple[str, Callable[[], nn.Module]]] = {
 def test_an_encoder_gives_the_same_layers(name: str, tmp_path: Path) -> None:
     kind, build = VARIANTS[name]
     encoder = stirred(build())
-    write_encoder_onnx(Pretrained(kind, encoder, tokenizer_of(kind)), tmp_path / "out")
+    write_encoder_onnx(Pretrained(encoder, tokenizer_of(kind)), tmp_path / "out")
     session = opened(tmp_path / "out")
     for lengths in ([6, 3, 5, 1], [1], [4, 4]):
         batch = batch_of(kind, lengths)
@@ -151,7 +151,7 @@ def test_an_encoder_gives_the_same_layers(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ENCODERS)
 def test_padding_changes_nothing(kind: str, tmp_path: Path) -> None:
-    write_encoder_onnx(Pretrained(kind, stirred(ENCODERS[kind]()), tokenizer_of(kind)), tmp_path / "out")
+    write_encoder_onnx(Pretrained(stirred(ENCODERS[kind]()), tokenizer_of(kind)), tmp_path / "out")
     inputs = inputs_of(kind, batch_of(kind, [7, 3]))
     alone = {name: rows[1:, :3] for name, rows in inputs.items()}
     session = opened(tmp_path / "out")
@@ -170,7 +170,7 @@ def test_a_berts_heads_come_along(untied: bool, tmp_path: Path) -> None:
     }
     for module in (encoder, *heads.values()):
         stirred(module)
-    write_encoder_onnx(Pretrained("bert", encoder, tokenizer_of("bert"), heads, tuple(LABELS)), tmp_path / "out")
+    write_encoder_onnx(Pretrained(encoder, tokenizer_of("bert"), heads, tuple(LABELS)), tmp_path / "out")
     batch = batch_of("bert", [5, 2, 4])
     found = run(opened(tmp_path / "out"), inputs_of("bert", batch))
     with torch.no_grad():
@@ -215,7 +215,7 @@ def test_every_classifier_gives_the_same_probabilities(kind: str, tmp_path: Path
     for number, (mix, network) in enumerate(settings(kind)):
         model = classifier(kind, mix, network, standardise=number % 2 == 0)
         folder = tmp_path / str(number)
-        write_model_onnx(kind, model, tokenizer_of(kind), LABELS, folder)
+        write_model_onnx(model, tokenizer_of(kind), LABELS, folder)
         session = opened(folder)
         for lengths, marks in BATCHES:
             batch = batch_of(kind, lengths, marks)
@@ -237,9 +237,9 @@ def result_of_readme(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str,
 
 @pytest.mark.parametrize("kind", ENCODERS)
 def test_the_example_of_an_encoder_runs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretrained = Pretrained(kind, stirred(ENCODERS[kind]()), tokenizer_of(kind))
+    pretrained = Pretrained(stirred(ENCODERS[kind]()), tokenizer_of(kind))
     write_encoder_onnx(pretrained, tmp_path / "out")
-    batch = collate([text_row(kind, pretrained.tokenizer, "A warm , funny film .")])
+    batch = collate([text_row(pretrained.encoder, pretrained.tokenizer, "A warm , funny film .")])
     with torch.no_grad():
         wanted = pretrained.encoder(batch.ids, batch.mask).layers
     assert_near(torch.from_numpy(result_of_readme(tmp_path / "out", monkeypatch)["layers"]), wanted)
@@ -252,8 +252,8 @@ def test_the_example_of_a_classifier_runs(
 ) -> None:
     model = classifier(kind, MixConfig(), NetworkConfig(width=4, pool=pool), standardise=True)
     tokenizer = tokenizer_of(kind)
-    write_model_onnx(kind, model, tokenizer, LABELS, tmp_path / "out")
-    row = text_row(kind, tokenizer, "A warm , funny film .", with_first=pool == "first")
+    write_model_onnx(model, tokenizer, LABELS, tmp_path / "out")
+    row = text_row(model.encoder, tokenizer, "A warm , funny film .", with_first=pool == "first")
     with torch.no_grad():
         wanted = model(collate([row])).softmax(dim=1)
     assert_near(torch.from_numpy(result_of_readme(tmp_path / "out", monkeypatch)["probabilities"]), wanted)
@@ -261,7 +261,6 @@ def test_the_example_of_a_classifier_runs(
 
 def test_the_folder_says_what_it_holds(tmp_path: Path) -> None:
     write_model_onnx(
-        "bert",
         classifier("bert", MixConfig(), NetworkConfig(), standardise=False),
         tokenizer_of("bert"),
         LABELS,
@@ -285,13 +284,13 @@ def test_the_folder_says_what_it_holds(tmp_path: Path) -> None:
 
 
 def test_a_row_beyond_the_positions_is_an_error(tmp_path: Path) -> None:
-    write_encoder_onnx(Pretrained("bert", bert(), tokenizer_of("bert")), tmp_path / "out")
+    write_encoder_onnx(Pretrained(bert(), tokenizer_of("bert")), tmp_path / "out")
     with pytest.raises(Exception, match="out of data bounds"):
         run(opened(tmp_path / "out"), inputs_of("bert", batch_of("bert", [15])))
 
 
 def small() -> Pretrained:
-    return Pretrained("static", static(), tokenizer_of("static"))
+    return Pretrained(static(), tokenizer_of("static"))
 
 
 def test_a_folder_with_anything_in_it_is_left_alone(tmp_path: Path) -> None:
@@ -320,7 +319,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_model_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     whole = classifier("static", MixConfig(), NetworkConfig(), standardise=False)
     with pytest.raises(ConfigError, match="3 classes apart, but 2 labels"):
-        write_model_onnx("static", whole, tokenizer_of("static"), ["a", "b"], tmp_path / "out")
+        write_model_onnx(whole, tokenizer_of("static"), ["a", "b"], tmp_path / "out")
     headless = Model(None, 1, 6, C, MixConfig(), NetworkConfig())
     with pytest.raises(ConfigError, match="no encoder"):
-        write_model_onnx("static", headless, tokenizer_of("static"), LABELS, tmp_path / "out")
+        write_model_onnx(headless, tokenizer_of("static"), LABELS, tmp_path / "out")

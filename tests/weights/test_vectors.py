@@ -65,7 +65,7 @@ def pretrained_of(words: list[str], vectors: np.ndarray) -> Pretrained:
     with torch.no_grad():
         encoder.vectors[len(SPECIALS) :] = torch.from_numpy(vectors)
     counts = np.concatenate([np.zeros(len(SPECIALS), np.int64), np.arange(len(words), 0, -1)])
-    return Pretrained("static", encoder, WordTokenizer(Vocabulary((*SPECIALS, *words), counts)))
+    return Pretrained(encoder, WordTokenizer(Vocabulary((*SPECIALS, *words), counts)))
 
 
 CAT_DOG = {"cat": [1.0, -2.5, 0.25], "dog": [0.0, 4.0, -1e-05]}
@@ -396,7 +396,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         write_glove(broken, tmp_path / "v")
     bert = Bert(BertConfig(layers=1, heads=1, width=4, inner=4), 10)
     with pytest.raises(ConfigError, match="this is a bert"):
-        write_word2vec(Pretrained("bert", bert, broken.tokenizer), tmp_path / "v")
+        write_word2vec(Pretrained(bert, broken.tokenizer), tmp_path / "v")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,36 +1,41 @@
-"""What a labelled task reads: texts as an encoder's ids, with the place of each word in them."""
+"""Texts as rows of an encoder's ids, with the position of each word, and batches of such rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.text.characters import characters_of
-from headstart.text.encoding import Encoding, UnitIds
+from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer
-from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START
-from headstart.text.wordpiece import WordPieceTokenizer
 
 Text = str | tuple[str, ...]
-"""A raw text, or its words."""
-MARKS = 2
-"""Units that BERT and ELMo add around a text."""
+"""A raw text, or its words where they are known already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Two texts in one row, such as a premise and a hypothesis."""
+
+    first: Text
+    second: Text
 
 
 @dataclass(frozen=True, slots=True)
 class TextRow:
-    """One text as an encoder reads it. ids: (T,) or (T, C); word_starts: (W,) places of the words in it."""
+    """One text, or a pair, as an encoder reads it. ids: (T,) or (T, C); word_starts: (W,) positions of the words."""
 
     ids: NDArray[Any]
     word_starts: NDArray[np.int64]
     cut: bool
     """Part of the text was left out because it was too long."""
+    segments: NDArray[np.int64] | None = None
+    """(T,), 0 in the first text of a pair and 1 in the second; None for a single text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class TextBatch:
 
     @property
     def at_words(self) -> Tensor:
-        """(B, T), True at the words' places."""
+        """(B, T), True at the positions of words."""
         rows, columns = (self.word_starts >= 0).nonzero(as_tuple=True)
         places = torch.zeros_like(self.mask)
         places[rows, self.word_starts[rows, columns]] = True
@@ -57,66 +62,62 @@ class TextBatch:
         return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device), gold)
 
 
-Builder = Callable[[Tokenizer, Any, NDArray[np.int64]], tuple[NDArray[Any], NDArray[np.int64]]]
-"""(tokenizer, encoding, units to keep) -> (ids, places of the words)."""
+class RowBuilder(Protocol):
+    """What `text_row` asks of an encoder; every `headstart.encoders.base.Encoder` class and instance has it."""
 
+    def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow: ...
 
-def static_row(tokenizer: Tokenizer, encoding: Encoding, kept: NDArray[np.int64]) -> tuple[NDArray[Any], Any]:
-    return encoding.ids[kept], np.arange(len(kept))
-
-
-def elmo_row(tokenizer: Tokenizer, encoding: Encoding, kept: NDArray[np.int64]) -> tuple[NDArray[Any], Any]:
-    """Characters of the words, with the sentence marks around them."""
-    words = [SENTENCE_START, *(encoding.units[i] for i in kept), SENTENCE_END]
-    return np.stack([characters_of(word) for word in words]), 1 + np.arange(len(kept))
-
-
-def bert_row(tokenizer: Any, encoding: Encoding | UnitIds, kept: NDArray[np.int64]) -> tuple[NDArray[Any], Any]:
-    """[CLS] pieces [SEP]; a word stands where its first piece does."""
-    ids = np.empty(len(kept) + MARKS, dtype=np.int64)
-    ids[0], ids[1:-1], ids[-1] = tokenizer.cls, encoding.ids[kept], tokenizer.sep
-    words = encoding.words[kept]
-    begins = np.ones(len(kept), dtype=bool)
-    np.not_equal(words[1:], words[:-1], out=begins[1:])
-    return ids, 1 + np.flatnonzero(begins)
-
-
-BUILDERS: dict[str, Builder] = {"static": static_row, "elmo": elmo_row, "bert": bert_row}
+    def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow: ...
 
 
 def text_row(
-    kind: str,
+    encoder: RowBuilder,
     tokenizer: Tokenizer,
-    text: str | Sequence[str],
+    text: str | Sequence[str] | Joined,
     longest: int | None = None,
     *,
     with_first: bool = False,
 ) -> TextRow:
-    """text: a string, or its words.
+    """One text (a string, or its words) or a pair of texts as a row. encoder: an `Encoder` or its class.
 
-    longest: units (words, or pieces) that are kept; of a longer text the first half and the last half of them.
+    longest: tokens (words, or pieces) that are kept besides the encoder's marks; see `kept_tokens` and `kept_of_pair`.
 
-    with_first: the sequence's first position, such as [CLS], stands before the words as if it were one.
+    with_first: count the sequence's first position, such as [CLS], as if it were a word before the others.
     """
-    encoding = units_of(kind, tokenizer, text)
-    n = len(encoding.ids)
+    if isinstance(text, Joined):
+        row = encoder.pair_row(tokenizer, text, longest)
+    else:
+        row = encoder.row(tokenizer, text, longest)
+    return replace(row, word_starts=np.concatenate([[0], row.word_starts])) if with_first else row
+
+
+def encode_text(tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding:
+    return tokenizer.encode(text) if isinstance(text, str) else tokenizer.encode_words(text)
+
+
+def kept_tokens(n: int, longest: int | None) -> NDArray[np.int64]:
+    """Which of a text's n tokens are kept: all, or the first and the last half of `longest`.
+
+    Both ends of a text say more about it than as many words of its beginning.
+    """
     kept = np.arange(n)
-    if longest is not None and n > longest:
-        # Both ends of a text tell more of its point than as many words of its beginning.
-        kept = np.concatenate([kept[: longest - longest // 2], kept[n - longest // 2 :]])
-    ids, word_starts = BUILDERS[kind](tokenizer, encoding, kept)
-    if with_first:
-        word_starts = np.concatenate([[0], word_starts])
-    return TextRow(ids, word_starts.astype(np.int64), len(kept) < n)
+    if longest is None or n <= longest:
+        return kept
+    return np.concatenate([kept[: longest - longest // 2], kept[n - longest // 2 :]])
 
 
-def units_of(kind: str, tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding | UnitIds:
-    if not isinstance(text, str):
-        return tokenizer.encode_words(text)
-    # BERT's row needs neither the pieces' spelling nor their places in the text, which take most of the time.
-    if kind == "bert" and isinstance(tokenizer, WordPieceTokenizer):
-        return tokenizer.encode_ids(text)
-    return tokenizer.encode(text)
+def kept_of_pair(first: int, second: int, longest: int | None) -> tuple[int, int]:
+    """How many tokens of each text of a pair are kept, from its beginning, so that both together have `longest`.
+
+    As in BERT's own code, tokens are dropped one by one from the end of whichever text is longer, from the second one
+    where they are equally long.
+    """
+    if longest is None or first + second <= longest:
+        return first, second
+    short = min(first, second)
+    if 2 * short > longest:
+        return longest - longest // 2, longest // 2
+    return (first, longest - first) if first == short else (longest - second, second)
 
 
 def collate(rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> TextBatch:
@@ -124,11 +125,18 @@ def collate(rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> T
     ids, mask = padded([row.ids for row in rows])
     word_starts, is_word = padded([row.word_starts for row in rows])
     targets = None if gold is None else torch.from_numpy(np.asarray(gold, dtype=np.int64))
-    return TextBatch(ids, mask, None, word_starts.masked_fill(~is_word, -1), targets)
+    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1), targets)
+
+
+def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:
+    """(B, T), or None if no row is a pair: without segments the encoder has less to look up."""
+    if all(row.segments is None for row in rows):
+        return None
+    return padded([np.zeros(len(row.ids)) if row.segments is None else row.segments for row in rows])[0]
 
 
 def padded(rows: Sequence[NDArray[Any]]) -> tuple[Tensor, Tensor]:
-    """Rows of different length as one (B, T, ...) tensor of ids, and its mask."""
+    """Rows of different lengths as one (B, T, ...) tensor of ids, and its mask."""
     T = max(1, max(len(row) for row in rows))
     ids = np.zeros((len(rows), T, *rows[0].shape[1:]), dtype=np.int64)
     mask = np.zeros((len(rows), T), dtype=bool)
@@ -138,12 +146,12 @@ def padded(rows: Sequence[NDArray[Any]]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
-def sorted_batches(lengths: Sequence[int], most_units: int) -> list[list[int]]:
-    """Rows of like length together, as many as fit in `most_units` with their padding; shortest first."""
+def sorted_batches(lengths: Sequence[int], most_tokens: int) -> list[list[int]]:
+    """Row numbers in batches of similar length, shortest first; `most_tokens` is a batch's size with its padding."""
     batches: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
         # Sorted, so row i is the longest of the batch it joins.
-        if batches and (len(batches[-1]) + 1) * max(1, lengths[i]) <= most_units:
+        if batches and (len(batches[-1]) + 1) * max(1, lengths[i]) <= most_tokens:
             batches[-1].append(i)
         else:
             batches.append([i])

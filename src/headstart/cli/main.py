@@ -7,6 +7,7 @@ import sys
 import typer
 
 from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, transfer, weights
+from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.errors import HeadstartError
 
 app = typer.Typer(
@@ -32,6 +33,8 @@ app.command("demo")(demo.demo)
 
 def run() -> None:
     """What a user caused is one sentence and exit code 2; anything else is our bug and keeps its traceback."""
+    if TRAINING.intersection(sys.argv[1:2]):
+        tune_allocator()
     try:
         app()
     except HeadstartError as error:

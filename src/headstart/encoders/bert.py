@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from headstart.config import Section
+from headstart.batches.rows import Joined, TextRow, kept_of_pair, kept_tokens
+from headstart.config import Section, Table, resolve
 from headstart.cores import alone
-from headstart.encoders.bert_in_use import block_in_use
-from headstart.encoders.dropout import Dropout
-from headstart.encoders.layout import Layout, on_parts
-from headstart.encoders.linear import Linear
-from headstart.encoders.representations import Layers, Representations, Tokens, chosen
-from headstart.errors import DataError
+from headstart.encoders.base import Encoder
+from headstart.encoders.kernels.bert_block import infer_block
+from headstart.encoders.kernels.dropout import Dropout
+from headstart.encoders.kernels.int8 import Int8Block
+from headstart.encoders.kernels.layout import Layout, on_parts
+from headstart.encoders.kernels.linear import Linear
+from headstart.encoders.representations import Layers, Tokens, chosen
+from headstart.errors import CheckpointError, DataError
+from headstart.text.encoding import Encoding, UnitIds
+from headstart.text.tokenizer import Tokenizer
+from headstart.text.wordpiece import WordPieceTokenizer
 
 PUBLISHED_DEVIATION, PUBLISHED_WIDTH = 0.02, 768
 
@@ -59,7 +69,7 @@ class BertConfig(Section):
         return self
 
 
-BERT_SIZES: dict[str, dict[str, Any]] = {
+BERT_SIZES: dict[str, Table] = {
     "tiny": {"layers": 2, "width": 128, "heads": 2, "inner": 512},
     "mini": {"layers": 4, "width": 256, "heads": 4, "inner": 1024},
     "small": {"layers": 4, "width": 512, "heads": 8, "inner": 2048},
@@ -69,11 +79,20 @@ BERT_SIZES: dict[str, dict[str, Any]] = {
 }
 
 
-class Bert(nn.Module):
+class Bert(Encoder):
     """Embeddings, then `layers` blocks. R_0 is the embedding layer, R_k the output of block k."""
 
-    divides_batches = True
-    """Trained on several cores, each is best given sequences of its own."""
+    kind = "bert"
+    title = "BERT"
+    description = "A BERT: a transformer trained to restore hidden pieces, aware of both sides at every layer."
+    perplexity_note = "perplexity and accuracy over the hidden pieces only; not comparable with a language model's"
+    Config = BertConfig
+    sizes = BERT_SIZES
+    marks = 2
+    data_parallel = True
+    pools = True
+
+    config: BertConfig
 
     def __init__(self, config: BertConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -88,31 +107,29 @@ class Bert(nn.Module):
         self.pooler = Linear(config.width, config.width)
         self.apply(initialise)
 
+    @classmethod
+    def build(cls, settings: Table, vocabulary_size: int) -> Self:
+        return cls(resolve(BertConfig, settings), vocabulary_size)
+
     @property
     def shape(self) -> tuple[int, int]:
-        """K and D of its representations."""
         return self.config.layers + 1, self.config.width
 
-    def forward(
-        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
-    ) -> Representations:
-        """ids, mask, segments: (B, T) -> layers (K, B, T, D), K = blocks + 1 unless only some are wanted."""
-        return Representations(torch.stack(self.hidden_states(ids, mask, segments, layers)), mask)
+    @property
+    def longest(self) -> int:
+        return self.config.positions
 
     def hidden_states(
         self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
     ) -> list[Tensor]:
-        """R_0 .. R_L, each (B, T, D), zero at padding, without the copy that stacking them makes.
-
-        In use, where nothing is dropped and no gradient is wanted, every core reads a part of the sequences.
-        """
+        """R_0 .. R_L, each (B, T, D), zero at padding. In evaluation without gradients they come from `infer`."""
         if self.training or torch.is_grad_enabled():
             self.check_length(ids.shape[1])
             layout = Layout.of(mask)
             return [layout.pad(state) for state in self._states(ids, layout, segments, layers)]
-        return self.tokens(ids, mask, segments, layers).padded(mask)
+        return self.infer(ids, mask, segments, layers).padded(mask)
 
-    def tokens(
+    def infer(
         self,
         ids: Tensor,
         mask: Tensor,
@@ -120,10 +137,7 @@ class Bert(nn.Module):
         layers: Layers = None,
         wanted: Tensor | None = None,
     ) -> Tokens:
-        """The same without padding, for use: every core reads a part of the sequences.
-
-        wanted: (B, T), by default all; the highest of the layers may hold anything at the other tokens.
-        """
+        """Every core encodes some of the sequences, without padding."""
         self.check_length(ids.shape[1])
 
         def states_of(ids: Tensor, mask: Tensor, segments: Tensor | None, wanted: Tensor | None) -> list[Tensor]:
@@ -134,20 +148,21 @@ class Bert(nn.Module):
     def _states(
         self, ids: Tensor, layout: Layout, segments: Tensor | None, layers: Layers, wanted: Tensor | None = None
     ) -> list[Tensor]:
-        """Of the real pieces, each (N, D). Blocks above the highest layer that is asked for are left out."""
+        """The wanted layers of the real pieces, each (N, D). Blocks above the highest of them do not run."""
         numbers = chosen(list(range(len(self.blocks) + 1)), layers)
         rows = None if wanted is None else layout.unpad(wanted).nonzero().squeeze(1)
         x = self.embed(ids, segments, layout)
         states = {0: x}
         for number, block in enumerate(self.blocks[: max(numbers, default=0)], start=1):
-            # Layers below the top are always finished: a layer has the same bits whichever others are asked for.
+            # Only the last block skips rows that are not wanted. Below it attention needs every row, and a layer must
+            # have the same bits whichever others are asked for.
             x = block(x, layout, rows if block is self.blocks[-1] else None)
             if number in numbers:
                 states[number] = x
         return [states[number] for number in numbers]
 
     def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:
-        """(B, T) -> (N, D), the real pieces one after the other."""
+        """(B, T) -> (N, D): words + positions + segments of the real pieces, normalised."""
         places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
         segment = self.segments.weight[0] if segments is None else self.segments(layout.unpad(segments))
         x = self.words_of(layout.unpad(ids)) + self.positions(layout.unpad(places)) + segment
@@ -155,7 +170,7 @@ class Bert(nn.Module):
         return embedded
 
     def words_of(self, ids: Tensor) -> Tensor:
-        """A share of a batch meets few words, so its gradient is kept to their rows."""
+        """The word embeddings. A core's share of a batch has few distinct words, so there the gradient is sparse."""
         return F.embedding(ids, self.words.weight, sparse=alone())
 
     def check_length(self, T: int) -> None:
@@ -165,22 +180,73 @@ class Bert(nn.Module):
                 "Cut the text shorter, or pretrain with a larger encoder.positions."
             )
 
-    def stages(self) -> list[list[nn.Parameter]]:
-        """Every parameter once, bottom to top: the embeddings, then each block, the last one with the pooler."""
+    def layer_groups(self) -> list[list[nn.Parameter]]:
+        """The embeddings, then each block, the last one with the pooler."""
         embeddings = nn.ModuleList([self.words, self.positions, self.segments, self.norm])
-        stages = [list(stage.parameters()) for stage in (embeddings, *self.blocks)]
-        stages[-1] += self.pooler.parameters()
-        return stages
+        groups = [list(group.parameters()) for group in (embeddings, *self.blocks)]
+        groups[-1] += self.pooler.parameters()
+        return groups
 
     def activation_floats(self, B: int, T: int) -> int:
-        """About how many numbers a training step on a (B, T) batch holds at its peak."""
         config = self.config
         per_block = B * T * (10 * config.width + 3 * config.inner + 4 * config.heads * T)
         return config.layers * per_block + 4 * B * T * config.width
 
     def pooled(self, top: Tensor) -> Tensor:
-        """The sequence's vector, from its first piece. top: (B, T, D) -> (B, D)."""
+        """tanh of a linear layer on the first piece, [CLS]. top: (B, T, D) -> (B, D)."""
         return torch.tanh(self.pooler(top[:, 0]))
+
+    def pooler_parameters(self) -> list[nn.Parameter]:
+        return list(self.pooler.parameters())
+
+    def quantised(self) -> Bert:
+        """A copy whose blocks multiply in int8. Embeddings, norms and the pooler are shared with the original."""
+        shared = {id(tensor): tensor for tensor in [*self.parameters(), *self.buffers()]}
+        twin = copy.deepcopy(self, shared)
+        twin.blocks = nn.ModuleList(Int8Block(block) if isinstance(block, Block) else block for block in twin.blocks)
+        return twin
+
+    @classmethod
+    def row(cls, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
+        """[CLS] pieces [SEP]; a word stands where its first piece does."""
+        tokenizer = wordpiece(tokenizer)
+        pieces = pieces_of(tokenizer, text)
+        n = len(pieces.ids)
+        kept = kept_tokens(n, longest)
+        ids = np.empty(len(kept) + cls.marks, dtype=np.int64)
+        ids[0], ids[1:-1], ids[-1] = tokenizer.cls, pieces.ids[kept], tokenizer.sep
+        return TextRow(ids, 1 + first_pieces(pieces.words[kept]), len(kept) < n)
+
+    @classmethod
+    def pair_row(cls, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
+        """[CLS] a [SEP] b [SEP], with segment 0 up to the first [SEP]. One of `longest` goes to the second [SEP]."""
+        tokenizer = wordpiece(tokenizer)
+        a, b = (pieces_of(tokenizer, text) for text in (pair.first, pair.second))
+        n_a, n_b = kept_of_pair(len(a.ids), len(b.ids), None if longest is None else max(0, longest - 1))
+        sep = [tokenizer.sep]
+        ids = np.concatenate([[tokenizer.cls], a.ids[:n_a], sep, b.ids[:n_b], sep])
+        segments = np.repeat([0, 1], [n_a + 2, n_b + 1])
+        words = [1 + first_pieces(a.words[:n_a]), n_a + 2 + first_pieces(b.words[:n_b])]
+        cut = n_a < len(a.ids) or n_b < len(b.ids)
+        return TextRow(ids, np.concatenate(words), cut, segments)
+
+
+def wordpiece(tokenizer: Tokenizer) -> WordPieceTokenizer:
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        raise CheckpointError(f"BERT reads word pieces, and this tokenizer is of the kind '{tokenizer.kind}'.")
+    return tokenizer
+
+
+def pieces_of(tokenizer: WordPieceTokenizer, text: str | Sequence[str]) -> Encoding | UnitIds:
+    """A row needs neither the pieces' spelling nor their places in the text, which take most of the time to find."""
+    return tokenizer.encode_ids(text) if isinstance(text, str) else tokenizer.encode_words(text)
+
+
+def first_pieces(words: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Positions of the pieces that begin a word. words: (n,), the word that each piece belongs to."""
+    begins = np.ones(len(words), dtype=bool)
+    np.not_equal(words[1:], words[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
 
 
 class Block(nn.Module):
@@ -199,16 +265,16 @@ class Block(nn.Module):
         self.attention_dropout = Dropout(config.attention_dropout)
 
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
-        """(N, D) -> (N, D). wanted: (n,), where not all rows are; what the others get may be anything."""
-        in_use = not self.training and not torch.is_grad_enabled()
-        if in_use and alone() and x.device.type == "cpu" and x.dtype == torch.float32:
-            return block_in_use(self, x, layout, wanted)
+        """(N, D) -> (N, D). wanted: (n,) rows that are read, by default all; the others may get any values."""
+        inference = not self.training and not torch.is_grad_enabled()
+        if inference and alone() and x.device.type == "cpu" and x.dtype == torch.float32:
+            return infer_block(self, x, layout, wanted)
         x = self.attention_norm(x + self.dropout(self.attention_out(self.attend(x, layout))))
         x = self.norm(x + self.dropout(self.outer(F.gelu(self.inner(x)))))
         return x
 
     def attend(self, x: Tensor, layout: Layout) -> Tensor:
-        """(N, D) -> (N, D); only the attention itself sees the sequences side by side, with their padding."""
+        """(N, D) -> (N, D). Sequences are padded for the attention itself only."""
         (B, T), D = layout.shape, x.shape[-1]
         split = layout.pad(self.query_key_value(x)).view(B, T, 3, self.heads, D // self.heads)
         q, k, v = split.permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, D / heads)
@@ -224,10 +290,10 @@ class Block(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """As published at the published widths: normal, deviation 0.02, cut at two; biases zero; LayerNorm the identity.
+    """As published at the published widths: normal, deviation 0.02, truncated at two deviations; biases zero.
 
-    A linear layer narrower than BERT base gets the deviation at which its output varies as much as base's does; with
-    0.02 the attention of a small network starts so flat that it takes long to leave the uniform.
+    A linear layer narrower than BERT base gets a larger deviation, so that its output varies as much as base's does.
+    With 0.02 a small network's attention starts almost uniform and takes long to leave that.
     """
     if isinstance(module, nn.Linear | nn.Embedding):
         deviation = PUBLISHED_DEVIATION

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Literal, Self, cast
 
+import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from headstart.config import Section
+from headstart.batches.rows import TextRow, encode_text, kept_tokens
+from headstart.config import Section, Table, resolve
 from headstart.cores import on_cores
-from headstart.encoders.beginnings import Beginnings
+from headstart.encoders.base import Encoder
 from headstart.encoders.character_network import Activation, CharacterNetwork
-from headstart.encoders.dropout import Dropout
+from headstart.encoders.kernels.dropout import Dropout
+from headstart.encoders.kernels.packing import Packing
+from headstart.encoders.kernels.prefix_tree import PrefixTree
 from headstart.encoders.lstm import LstmLayer
-from headstart.encoders.packing import Packing
-from headstart.encoders.representations import Layers, Representations, Tokens
+from headstart.encoders.representations import Layers, Tokens
+from headstart.encoders.stateful import LstmState, run_from
+from headstart.text.characters import characters_of
+from headstart.text.tokenizer import Tokenizer
+from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START
 
 PUBLISHED_FILTERS = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
 CHARACTERS_PER_WORD = 50
@@ -44,7 +52,7 @@ class ElmoConfig(Section):
     """Width of a character's embedding."""
 
     activation: Activation = "relu"
-    """What the character filters' values go through: relu or tanh."""
+    """Activation of the character filters: relu or tanh."""
 
     highway: int = Field(default=2, ge=0)
     """Highway layers over the character filters."""
@@ -56,7 +64,7 @@ class ElmoConfig(Section):
     """Bound on the LSTM's outputs."""
 
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Share of every LSTM layer's input, and of the softmax's, dropped in training."""
+    """Share of the input of every LSTM layer, and of the softmax, that is dropped in training."""
 
     residual: bool = True
     """Add a layer's input to its output, from the second layer on."""
@@ -72,7 +80,7 @@ class ElmoConfig(Section):
         return self
 
 
-ELMO_SIZES: dict[str, dict[str, Any]] = {
+ELMO_SIZES: dict[str, Table] = {
     "tiny": {
         "cell": 256,
         "projection": 64,
@@ -90,12 +98,25 @@ ELMO_SIZES: dict[str, dict[str, Any]] = {
 }
 
 
-class Elmo(nn.Module):
+class Elmo(Encoder):
     """R_0 is the word's vector from its characters, R_k the output of LSTM layer k, directions side by side.
 
-    A sequence starts and ends with its sentence marks, which the caller adds. Its state is zero before it, so that a
+    A sequence starts and ends with the marks of a sentence. The LSTM's state is zero before every sequence, so that a
     sentence's vectors depend on that sentence alone.
     """
+
+    kind = "elmo"
+    title = "ELMo"
+    description = "An ELMo: a forward and a backward LSTM language model over characters."
+    perplexity_note = (
+        "perplexity per word (sentence ends included, words outside the vocabulary as one class); the figure without a "
+        "direction is the mean of the two"
+    )
+    Config = ElmoConfig
+    sizes = ELMO_SIZES
+    marks = 2
+
+    config: ElmoConfig
 
     def __init__(self, config: ElmoConfig) -> None:
         super().__init__()
@@ -117,31 +138,26 @@ class Elmo(nn.Module):
         )
         self.dropout = Dropout(config.dropout)
 
+    @classmethod
+    def build(cls, settings: Table, vocabulary_size: int) -> Self:
+        """Words are spelled by their characters, so the size of the vocabulary does not matter."""
+        return cls(resolve(ElmoConfig, settings))
+
     @property
     def shape(self) -> tuple[int, int]:
-        """K and D of its representations."""
         return self.config.layers + 1, self.directions * self.config.projection
 
     @property
-    def batch_units(self) -> int:
-        """Tokens that are best encoded together: each step of the LSTM is one product, the better the more rows."""
+    def batch_tokens(self) -> int:
+        """Each step of the LSTM is one matrix product, which is faster per row the more rows it has."""
         return max(2_048, (1 << 20) // self.config.projection)
-
-    def forward(
-        self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
-    ) -> Representations:
-        """ids: (B, T, C) characters; mask: (B, T) -> layers (K, B, T, D), zero at padding.
-
-        K is the number of LSTM layers + 1, unless only some are wanted.
-        """
-        return Representations(torch.stack(self.hidden_states(ids, mask, layers=layers)), mask)
 
     def hidden_states(
         self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
     ) -> list[Tensor]:
         """R_0 .. R_L, each (B, T, D). The word's vector is repeated once per direction, so all have one width.
 
-        Always in float32: the states of a long sentence add up what bfloat16 rounds away.
+        Always in float32: over a long sentence the rounding errors of bfloat16 states would add up.
         """
         with torch.autocast(ids.device.type, enabled=False):
             words = self.characters(ids) * mask[..., None]
@@ -149,54 +165,11 @@ class Elmo(nn.Module):
             outputs = self._outputs(packing.pack(words), packing)
             return [
                 packing.unpack(outputs[k - 1]) if k else words.repeat(1, 1, self.directions)
-                for k in self._wanted(layers)
+                for k in self._numbers(layers)
             ]
 
-    def tokens(
-        self,
-        ids: Tensor,
-        mask: Tensor,
-        segments: Tensor | None = None,
-        layers: Layers = None,
-        wanted: Tensor | None = None,
-    ) -> Tokens:
-        """The same without padding, for use: each direction on a core of its own, every beginning read once."""
-        lengths = mask.sum(dim=1)
-        starts = lengths.cumsum(0) - lengths
-        ahead, back = read_from_each_side(mask if wanted is None else wanted & mask, lengths)
-        with torch.autocast(ids.device.type, enabled=False):
-            vectors, words = self.characters.distinct(ids[mask], keep=True)
-            sides = [(starts, ahead, 1), (starts + lengths - 1, back, -1)][: self.directions]
-            numbers = self._wanted(layers)
-            read = on_cores([partial(self._read, n, numbers, vectors, words, *side) for n, side in enumerate(sides)])
-            return Tokens([torch.cat(halves, dim=1) for halves in zip(*read, strict=True)], starts)
-
-    def _read(
-        self,
-        direction: int,
-        layers: list[int],
-        vectors: Tensor,
-        words: Tensor,
-        starts: Tensor,
-        steps: Tensor,
-        stride: int,
-    ) -> list[Tensor]:
-        """One direction of some layers, each (tokens, P). starts, steps, stride: see `Beginnings.of`."""
-        beginnings = Beginnings.of(words, starts, steps, stride)
-        x = vectors.index_select(0, beginnings.words)
-        states = [x]
-        for depth, layer in enumerate(self.layers):
-            y = cast("LstmLayer", layer).in_use(x, direction, beginnings.sizes, beginnings.before)
-            x = x + y if depth and self.config.residual else y
-            states.append(x)
-        return [states[k].index_select(0, beginnings.at) for k in layers]
-
-    def _wanted(self, layers: Layers) -> list[int]:
-        K = len(self.layers) + 1
-        return list(range(K)) if layers is None else [k % K for k in layers]
-
     def _outputs(self, x: Tensor, packing: Packing) -> list[Tensor]:
-        """Of each LSTM layer, packed. x: (directions, N, P)."""
+        """The output of each LSTM layer, packed. x: (directions, N, P)."""
         outputs = []
         for depth, layer in enumerate(self.layers):
             # As the original: a layer's input is dropped before it meets both the cell and the residual.
@@ -206,23 +179,100 @@ class Elmo(nn.Module):
             outputs.append(x)
         return outputs
 
-    def stages(self) -> list[list[nn.Parameter]]:
-        """Every parameter once, bottom to top: the character network, then each LSTM layer."""
-        return [list(stage.parameters()) for stage in (self.characters, *self.layers)]
+    def infer(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        segments: Tensor | None = None,
+        layers: Layers = None,
+        wanted: Tensor | None = None,
+    ) -> Tokens:
+        """Each direction runs on a core of its own, and a prefix that sentences share is computed once."""
+        lengths = mask.sum(dim=1)
+        starts = lengths.cumsum(0) - lengths
+        ahead, back = steps_per_direction(mask if wanted is None else wanted & mask, lengths)
+        with torch.autocast(ids.device.type, enabled=False):
+            vectors, words = self.characters.distinct(ids[mask], keep=True)
+            sides = [(starts, ahead, 1), (starts + lengths - 1, back, -1)][: self.directions]
+            numbers = self._numbers(layers)
+            found = on_cores([partial(self._infer, n, numbers, vectors, words, *side) for n, side in enumerate(sides)])
+            return Tokens([torch.cat(halves, dim=1) for halves in zip(*found, strict=True)], starts)
+
+    def _infer(
+        self,
+        direction: int,
+        layers: list[int],
+        vectors: Tensor,
+        words: Tensor,
+        starts: Tensor,
+        steps: Tensor,
+        stride: int,
+    ) -> list[Tensor]:
+        """One direction of some layers, each (tokens, P). starts, steps, stride: see `PrefixTree.of`."""
+        tree = PrefixTree.of(words, starts, steps, stride)
+        x = vectors.index_select(0, tree.words)
+        states = [x]
+        for depth, layer in enumerate(self.layers):
+            y = cast("LstmLayer", layer).infer(x, direction, tree.sizes, tree.parents)
+            x = x + y if depth and self.config.residual else y
+            states.append(x)
+        return [states[k].index_select(0, tree.node_of_token) for k in layers]
+
+    def infer_from(
+        self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None
+    ) -> tuple[list[Tensor], LstmState]:
+        """R_0 .. R_L without dropout, from the given LSTM state on, and the state after: row i continues row i.
+
+        state: None is zero everywhere. Rows that this batch does not have keep their state; new rows start from zero.
+        The backward direction reads each row from its last token, from the state it had after the first one before.
+        """
+        config, like = self.config, self.characters.characters.detach()
+        before = state or LstmState.empty(config.layers, self.directions, config.projection, config.cell, like)
+        after = before.of_rows(len(ids))
+        with torch.no_grad(), torch.autocast(ids.device.type, enabled=False):
+            words = self.characters(ids) * mask[..., None]
+            packing = Packing.of(mask, self.directions)
+            rows = packing.index[0, : packing.sizes[0]] // mask.shape[1]
+            x = packing.pack(words)
+            states = [words.repeat(1, 1, self.directions)]
+            for depth, layer in enumerate(self.layers):
+                h, c = after.h[depth][:, rows], after.c[depth][:, rows]
+                y = run_from(cast("LstmLayer", layer), x, packing.sizes, h, c)
+                after.h[depth][:, rows], after.c[depth][:, rows] = h, c
+                x = x + y if depth and config.residual else y
+                states.append(packing.unpack(x))
+        return states, after
+
+    def _numbers(self, layers: Layers) -> list[int]:
+        K = len(self.layers) + 1
+        return list(range(K)) if layers is None else [k % K for k in layers]
+
+    def layer_groups(self) -> list[list[nn.Parameter]]:
+        """The character network, then each LSTM layer."""
+        return [list(group.parameters()) for group in (self.characters, *self.layers)]
 
     def activation_floats(self, B: int, T: int) -> int:
-        """About how many numbers a training step on a (B, T) batch holds at its peak; half its words are distinct."""
+        """Half the words of a batch are assumed to be distinct."""
         config, tokens = self.config, B * T
         filters = sum(count for _, count in config.filters)
         words = tokens // 2 * (6 + 4 * config.highway) * filters
         lstm = config.layers * self.directions * tokens * (11 * config.cell + 6 * config.projection)
         return words + lstm
 
+    @classmethod
+    def row(cls, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
+        """The characters of <S> w1 .. wn </S>, (n + 2, 50)."""
+        units = encode_text(tokenizer, text).units
+        kept = kept_tokens(len(units), longest)
+        words = [SENTENCE_START, *(units[i] for i in kept), SENTENCE_END]
+        ids = np.stack([characters_of(word) for word in words])
+        return TextRow(ids, 1 + np.arange(len(kept)), len(kept) < len(units))
 
-def read_from_each_side(wanted: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """How many tokens each direction must read of each sequence: up to the last that is wanted, from its side. (B,).
 
-    One at least, where there is one: what is not wanted is given some state, too.
+def steps_per_direction(wanted: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """How many tokens each direction must read of each sequence, (B,) each: from its side up to the last one wanted.
+
+    At least one where the sequence has one, because every token must be given some state.
     """
     places = torch.arange(wanted.shape[1], device=wanted.device)
     ahead = ((places + 1) * wanted).amax(dim=1)

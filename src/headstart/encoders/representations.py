@@ -1,4 +1,4 @@
-"""What every encoder returns."""
+"""The output of every encoder: the vectors of a batch's tokens at every layer, with padding and without."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 StateT = TypeVar("StateT")
 Layers = Sequence[int] | None
-"""Numbers of the layers that are wanted, in the order wanted; None: all."""
+"""Numbers of the wanted layers, in the wanted order; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Representations:
 
 
 def chosen(states: list[StateT], layers: Layers) -> list[StateT]:
+    """Those of the wanted layers."""
     return states if layers is None else [states[layer] for layer in layers]
 
 
@@ -39,15 +40,14 @@ def chosen(states: list[StateT], layers: Layers) -> list[StateT]:
 class Tokens:
     """Representations of the real tokens of a batch without padding. layers: each (N, D); starts: (B,).
 
-    Tokens of one sequence lie together, from its start on; the sequences may lie in any order. An encoder that is told
-    which tokens are wanted, (B, T), may leave out what only the others need: their rows then hold anything.
+    The tokens of a sequence follow each other from its start on; sequences may be in any order.
     """
 
     layers: list[Tensor]
     starts: Tensor
 
     def at(self, places: Tensor) -> Tensor:
-        """Those at some places of each sequence, in turn. places: (B, W), -1 for none -> (K, words, D)."""
+        """The vectors at some positions, sequence by sequence. places: (B, W), -1 for none -> (K, words, D)."""
         rows = (self.starts[:, None] + places)[places >= 0]
         return torch.stack([layer.index_select(0, rows) for layer in self.layers])
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from headstart.config import Section
-from headstart.encoders.dropout import Dropout, drawn_seed, seeding_torch
+from headstart.encoders.kernels.dropout import Dropout, drawn_seed, seeding_torch
 from headstart.errors import DataError
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from headstart.cores import alone
-from headstart.encoders.linear import multiply
-from headstart.encoders.memory import Arena
+from headstart.encoders.kernels.linear import multiply
+from headstart.encoders.kernels.memory import Arena
 from headstart.errors import ConfigError
 
 arena = Arena()

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.atomic import PARTIAL
-from headstart.batches.rows import MARKS, TextRow, text_row
+from headstart.batches.rows import TextRow, text_row
 from headstart.config import pick
 from headstart.errors import ConfigError, DataError
-from headstart.pretrained import Layers, Pretrained, Vectors, chosen_layers, room_of
+from headstart.pretrained import Layers, Pretrained, Vectors, chosen_layers
 from headstart.progress import Progress
 from headstart.text.lines import Lines
 from headstart.weights.sources import Source, open_source
@@ -81,7 +81,7 @@ def encode(
     lines = Lines(text, field)
     pretrained = yield from open_source(source, precision=precision)
     rows = Rows(pretrained, lines, pool)
-    K, D = len(chosen_layers(layers, pretrained.encoder)), int(pretrained.encoder.shape[1])  # type: ignore[index]
+    K, D = len(chosen_layers(layers, pretrained.encoder)), pretrained.encoder.shape[1]
     one_layer = isinstance(layers, int) or layers == "top"
     lengths_path = lengths_of(out) if pool == "words" else None
     with ExitStack() as files:
@@ -114,15 +114,15 @@ class Rows:
         self.empty, self.cut = 0, 0
 
     def __iter__(self) -> Iterator[TextRow]:
-        room = room_of(self.pretrained.encoder)
+        encoder = self.pretrained.encoder
         for text in self.lines:
-            row = text_row(self.pretrained.kind, self.pretrained.tokenizer, text, room)
+            row = text_row(encoder, self.pretrained.tokenizer, text, encoder.room)
             self.empty += not len(row.word_starts)
             self.cut += row.cut
             if row.cut and self.pool == "words":
                 raise DataError(
-                    f"{self.lines.where}: this text is longer than the {(room or 0) + MARKS} pieces, marks included, "
-                    f"that this BERT reads, so that some of its words would get no vector. Split it."
+                    f"{self.lines.where}: this text is longer than the {encoder.longest} pieces, marks included, "
+                    f"that this {encoder.title} reads, so that some of its words would get no vector. Split it."
                 )
             if self.pool == "first" and len(row.word_starts):
                 row = replace(row, word_starts=np.zeros(1, np.int64))

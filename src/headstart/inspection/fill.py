@@ -1,4 +1,4 @@
-"""What a BERT would put where a text says [MASK]."""
+"""The pieces that a BERT predicts for each [MASK] of a text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 
 from headstart.batches.rows import collate, text_row
-from headstart.encoders.bert import Bert
 from headstart.errors import ConfigError, DataError
 from headstart.heads.plain import head_logits
 from headstart.pretrained import Pretrained
@@ -23,25 +22,27 @@ class Guess:
 
 
 def fill(pretrained: Pretrained, text: str, most: int = 5) -> list[list[Guess]]:
-    """For every [MASK] of the text, the most probable pieces."""
+    """For every [MASK] of the text, the most probable pieces, best first. most: how many, 1 or more."""
     encoder, tokenizer, name = pretrained.encoder, pretrained.tokenizer, pretrained.name or "This encoder"
-    if not isinstance(encoder, Bert) or not isinstance(tokenizer, WordPieceTokenizer):
-        raise ConfigError(f"{name}: only a BERT fills in hidden pieces; this is a {pretrained.kind}.")
+    if most < 1:
+        raise ConfigError(f"At least one piece must be asked for; got {most}.")
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        raise ConfigError(f"{name}: only a BERT fills in hidden pieces; this is {encoder.title}.")
     head = pretrained.heads.get("masked")
     if head is None:
         raise ConfigError(
-            f"{name}: came without the masked-LM head that fills in hidden pieces, so it cannot say what {MASK} stands "
-            f"for. Its vectors and fine-tuning are not concerned."
+            f"{name}: came without the masked-LM head that fills in hidden pieces, so it cannot predict what {MASK} "
+            f"stands for. Its vectors and fine-tuning need no such head."
         )
-    row = text_row(pretrained.kind, tokenizer, text)
+    row = text_row(encoder, tokenizer, text)
     places = torch.from_numpy(row.ids == tokenizer.mask)
     if not places.any():
-        raise DataError(f"The text has no {MASK}: put it where a piece shall be filled in. Got '{text}'.")
+        raise DataError(f"The text has no {MASK}: put it where a piece is to be filled in. Got '{text}'.")
     pretrained.check_lengths([row])
     encoder.eval()
     batch = collate([row])
     with torch.no_grad():
-        top = encoder.hidden_states(batch.ids, batch.mask)[-1]
+        top = encoder.hidden_states(batch.ids, batch.mask, batch.segments)[-1]
         chances = head_logits("masked", head, encoder, top[:, places])[0].softmax(dim=-1)
     pieces = tokenizer.pieces
     best = chances.topk(min(most, len(pieces)))

@@ -1,4 +1,4 @@
-"""Who lies near a word: among all words for static vectors, among the words of real sentences for the others."""
+"""The nearest neighbours of a word: in the vocabulary for static vectors, in real sentences for contextual ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headstart.text.tokenizer import WordTokenizer
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word near the query: its cosine and, for encoders that see context, the sentence it stands in."""
+    """A word near the query: its cosine and, for contextual encoders, the sentence it stands in."""
 
     word: str
     cosine: float
@@ -23,17 +23,17 @@ class Neighbour:
 
 
 def word_neighbours(pretrained: Pretrained, word: str, most: int = 8) -> list[Neighbour]:
-    """The words of the vocabulary whose vectors point the way `word`'s does."""
+    """The words of the vocabulary with the largest cosines to `word`."""
+    vectors = pretrained.encoder.word_vectors().cpu().numpy()
     tokenizer = pretrained.tokenizer
     if not isinstance(tokenizer, WordTokenizer):
-        raise DataError(f"A {pretrained.kind} has no vector for a word alone; give a sentence with the word in it.")
+        raise DataError(f"{pretrained.name}: word vectors need a vocabulary of whole words; this one has word pieces.")
     words = tokenizer.vocabulary.words
     row = tokenizer.vocabulary.index.get(word.lower() if tokenizer.lowercase else word)
     if row is None:
         raise DataError(f"'{word}' is not in the vocabulary of {len(words):,} words; the text has it too rarely.")
-    vectors = next(pretrained.encoder.parameters()).detach().numpy()
     cosines = unit(vectors) @ unit(vectors[row])
-    cosines[[row, 0, 1, 2]] = -np.inf  # itself and the marks
+    cosines[[row, 0, 1, 2]] = -np.inf  # the word itself and the special tokens
     return [Neighbour(words[i], float(cosines[i]), None) for i in np.argsort(-cosines)[:most]]
 
 
@@ -42,8 +42,8 @@ def neighbours_in_context(
 ) -> list[Neighbour]:
     """The words in `sentences` whose top-layer vectors lie nearest to that of `word` in `sentence`.
 
-    Cosines are taken from the mean of all vectors searched: contextual vectors share one large direction, which would
-    make every pair look alike.
+    The mean of all vectors searched is subtracted first: contextual vectors share one large component, which would give
+    every pair a cosine near one.
     """
     words = pretrained.words(sentence)
     places = [i for i, other in enumerate(words) if other.lower() == word.lower()]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.cores import on_cores
-from headstart.encoders.dropout import drawing_from, drawn_seed
+from headstart.encoders.kernels.dropout import drawing_from, drawn_seed
 
 Loss = Callable[[], Tensor]
 """A part's share of the loss, ()."""

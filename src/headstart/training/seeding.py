@@ -1,6 +1,6 @@
 """Randomness that follows from a seed alone, and leaves the caller's own generators as they were.
 
-Dropout draws from a generator that its thread holds (`encoders.dropout.drawing_from`), so that several threads can
+Dropout draws from a generator that its thread holds (`encoders.kernels.dropout.drawing_from`), so that several threads can
 train at once. What can only draw from torch's global generator, the initialisers of parameters above all, has it to
 itself for as long as it runs, and the generator's state is put back afterwards.
 """
@@ -15,7 +15,7 @@ from typing import TypeVar
 import torch
 
 from headstart.batches.order import seed_of
-from headstart.encoders.dropout import drawing_from, seeding_torch
+from headstart.encoders.kernels.dropout import drawing_from, seeding_torch
 
 BuiltT = TypeVar("BuiltT")
 _cuda = threading.RLock()

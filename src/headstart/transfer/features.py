@@ -108,7 +108,7 @@ def gather(
     target = cache / "features" / key
     fresh = not (target / "shape.json").is_file()
     if fresh:
-        rows = [text_row(pretrained.kind, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
+        rows = [text_row(pretrained.encoder, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
         with building(target) as folder:
             yield from compute(pretrained, rows, folder, precision)
     return open_table(target, distinct, fresh)

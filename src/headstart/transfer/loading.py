@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.config import Table, pick, resolve
-from headstart.encoders.quantised import PRECISIONS
+from headstart.encoders.base import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of

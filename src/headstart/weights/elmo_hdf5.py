@@ -21,12 +21,12 @@ import torch
 from torch import Tensor
 
 from headstart.atomic import write_text
-from headstart.encoders.character_network import BATCH_PADDING, N_CHARACTERS
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.kernels.spelling import BATCH_PADDING
 from headstart.encoders.lstm import FORGET_BIAS
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import Pretrained
-from headstart.text.characters import character_table
+from headstart.text.characters import N_CHARACTERS, character_table
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.weights.elmo_options import options_of, read_options
@@ -93,7 +93,7 @@ def read_elmo(
         encoder.characters.remember(torch.from_numpy(character_table(words)), vectors)
     entries = (*SPECIALS, *(word for word in words if word not in SPECIALS))
     tokenizer = WordTokenizer(Vocabulary(entries, np.zeros(len(entries), dtype=np.int64)), lowercase=False)
-    return Pretrained("elmo", encoder, tokenizer, name=weights.resolve().parent.name, notices=notices)
+    return Pretrained(encoder, tokenizer, name=weights.resolve().parent.name, notices=notices)
 
 
 def notices_of(left: list[str], options: Path) -> tuple[str, ...]:

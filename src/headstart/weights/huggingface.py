@@ -79,7 +79,7 @@ def read_huggingface(path: Path) -> Pretrained:
     lacks = [*lacking(parts, theirs, config), *unused(theirs, taken, tokenizer, path)]
     name = path.resolve().name
     notices = (f"{name}: {'; '.join(lacks)}.",) if lacks else ()
-    return Pretrained("bert", encoder.eval(), tokenizer, heads, labels_of(config, heads, path / CONFIG), name, notices)
+    return Pretrained(encoder.eval(), tokenizer, heads, labels_of(config, heads, path / CONFIG), name, notices)
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The encoders and BERT's heads as ONNX graphs.
+"""The encoders and BERT's heads as ONNX graphs: one function for each encoder that has such a graph.
 
 Letters: B batch, T tokens, D width, U distinct words, C characters per word, H cells, P projection.
 """
@@ -6,18 +6,21 @@ Letters: B batch, T tokens, D width, U distinct words, C characters per word, H 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from torch import nn
 
-from headstart.config import pick
+from headstart.encoders.base import Encoder
 from headstart.encoders.bert import Bert, Block
-from headstart.encoders.character_network import BATCH_PADDING, WORD_PADDING, CharacterNetwork, Highway
+from headstart.encoders.character_network import CharacterNetwork, Highway
 from headstart.encoders.elmo import CHARACTERS_PER_WORD, Elmo
+from headstart.encoders.kernels.spelling import BATCH_PADDING, WORD_PADDING
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.static import Static
+from headstart.errors import ConfigError
 from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
 from headstart.weights.onnx_graph import LEAST, Graph, tensor_type
@@ -26,18 +29,32 @@ ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh"}
 TOKENS = ("batch", "length")
 
 
-def add_encoder(graph: Graph, kind: str, encoder: nn.Module) -> list[str]:
-    """The encoder's inputs and what it computes; returns R_0 .. R_L, each (B, T, D)."""
-    return pick(ENCODERS, kind, "encoder")(graph, encoder)
+@singledispatch
+def add_encoder(encoder: Encoder, graph: Graph) -> list[str]:
+    """Add the encoder's inputs and its computation; returns R_0 .. R_L, each (B, T, D)."""
+    raise ConfigError(f"{encoder.title} cannot be exported as ONNX yet.")
 
 
-def add_static(graph: Graph, encoder: Static) -> list[str]:
+@singledispatch
+def add_outputs(encoder: Encoder, graph: Graph, heads: Mapping[str, nn.Module], top: str) -> None:
+    """Add what the encoder can compute from its top layer, (B, T, D): by default nothing."""
+
+
+@singledispatch
+def add_pooled(encoder: Encoder, graph: Graph, top: str) -> str:
+    """Add the encoder's pooled vector of each sequence. top: (B, T, D) -> (B, D)."""
+    raise ConfigError(f"{encoder.title} has no pooled vector of a sequence.")
+
+
+@add_encoder.register(Static)
+def add_static(encoder: Static, graph: Graph) -> list[str]:
     ids, mask = (graph.input(name, TOKENS) for name in ("input_ids", "attention_mask"))
     found = graph.op("Gather", graph.weight("vectors", encoder.vectors), ids)
     return [graph.keep(found, graph.is_real(mask))]
 
 
-def add_bert(graph: Graph, encoder: Bert) -> list[str]:
+@add_encoder.register(Bert)
+def add_bert(encoder: Bert, graph: Graph) -> list[str]:
     ids, mask, segments = (graph.input(name, TOKENS) for name in ("input_ids", "attention_mask", "token_type_ids"))
     words = graph.op("Gather", graph.weight("words", encoder.words.weight), ids)
     table = graph.weight("positions", encoder.positions.weight)
@@ -56,13 +73,13 @@ def add_bert(graph: Graph, encoder: Bert) -> list[str]:
 
 
 def hidden_places(graph: Graph, mask: str) -> str:
-    """What is added to the attention's scores: 0 at real pieces, the least number at padding; (B, 1, 1, T)."""
+    """The term added to attention scores: 0 at real pieces, the lowest number at padding; (B, 1, 1, T)."""
     real = graph.op("Cast", graph.op("Unsqueeze", mask, graph.integers(1, 2)), to=tensor_type(np.float32))
     return graph.op("Mul", graph.op("Sub", graph.number(1.0), real), graph.number(LEAST))
 
 
 def add_block(graph: Graph, name: str, block: Block, x: str, hidden: str) -> str:
-    """As the block itself, but queries, keys and values apart: slicing a joint product would copy it once more."""
+    """The block, with separate products for queries, keys and values: slicing a joint product would copy it."""
     D = block.attention_out.in_features
     width = D // block.heads
     parts = zip(block.query_key_value.weight.chunk(3), block.query_key_value.bias.chunk(3), strict=True)
@@ -89,15 +106,16 @@ def gelu(graph: Graph, x: str) -> str:
     return graph.op("Mul", graph.op("Mul", x, graph.op("Add", erf, graph.number(1.0))), graph.number(0.5))
 
 
-def pooled(graph: Graph, encoder: Bert, top: str) -> str:
-    """The sequence's vector, from its first piece. top: (B, T, D) -> (B, D)."""
+@add_pooled.register(Bert)
+def add_bert_pooled(encoder: Bert, graph: Graph, top: str) -> str:
     first = graph.op("Gather", top, graph.scalar(0), axis=1)
     return graph.op("Tanh", graph.linear(first, "pooler", encoder.pooler))
 
 
-def add_bert_outputs(graph: Graph, encoder: Bert, heads: Mapping[str, nn.Module], top: str) -> None:
-    """pooled, and the logits of each head."""
-    sequence = pooled(graph, encoder, top)
+@add_outputs.register(Bert)
+def add_bert_outputs(encoder: Bert, graph: Graph, heads: Mapping[str, nn.Module], top: str) -> None:
+    """The pooled vector, and the logits of each head."""
+    sequence = add_bert_pooled(encoder, graph, top)
     graph.output("pooled", sequence, ("batch", encoder.config.width))
     for name, head in heads.items():
         if isinstance(head, MaskedLMHead):
@@ -111,14 +129,15 @@ def masked_logits(graph: Graph, encoder: Bert, name: str, head: MaskedLMHead, to
     x = gelu(graph, graph.linear(top, f"heads.{name}.dense", head.dense))
     x = graph.layer_norm(x, f"heads.{name}.norm", head.norm)
     if head.decoder is None:
-        # Turned when the model is loaded, so that the file holds the embeddings once.
+        # Transposed when the model is loaded, so that the file holds the embeddings only once.
         matrix = graph.op("Transpose", graph.weight("words", encoder.words.weight), perm=[1, 0])
     else:
         matrix = graph.weight(f"heads.{name}.decoder", head.decoder.T)
     return graph.op("Add", graph.op("MatMul", x, matrix), graph.weight(f"heads.{name}.bias", head.bias))
 
 
-def add_elmo(graph: Graph, encoder: Elmo) -> list[str]:
+@add_encoder.register(Elmo)
+def add_elmo(encoder: Elmo, graph: Graph) -> list[str]:
     characters = graph.input("characters", (*TOKENS, CHARACTERS_PER_WORD))
     mask = graph.input("mask", TOKENS)
     real = graph.is_real(mask)
@@ -130,7 +149,7 @@ def add_elmo(graph: Graph, encoder: Elmo) -> list[str]:
     def reversed_in_time(x: str) -> str:
         return graph.op("ReverseSequence", x, lengths, batch_axis=1, time_axis=0)
 
-    # The LSTM reads (T, B, D). Its backward half keeps every text reversed from the first layer to the last.
+    # The LSTM reads (T, B, D). The backward direction keeps every text reversed from the first layer to the last.
     x = graph.op("Gather", vectors, graph.op("Transpose", which, perm=[1, 0]))
     read = [x, reversed_in_time(x)][: encoder.directions]
     layers: Iterable[Any] = encoder.layers
@@ -145,12 +164,12 @@ def add_elmo(graph: Graph, encoder: Elmo) -> list[str]:
 
 
 def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> tuple[str, str]:
-    """Each distinct word's vector, (U, P), and which of them stands where, (B, T). Padding is one more word."""
+    """The vector of each distinct word, (U, P), and the number of each token's word, (B, T); padding is a word too."""
     rows = graph.op("Reshape", characters, graph.integers(-1, CHARACTERS_PER_WORD))
     distinct, _, places = graph.ops("Unique", rows, results=3, axis=0, sorted=0)
     which = graph.op("Reshape", places, graph.op("Shape", mask))
-    greatest = greatest_over_words(graph, network, trim(graph, distinct, network.widest))
-    x = graph.op(ACTIVATIONS[network.activation], greatest)
+    largest = max_over_words(graph, network, trim(graph, distinct, network.widest))
+    x = graph.op(ACTIVATIONS[network.activation], largest)
     highways: Iterable[Any] = network.highways
     for number, highway in enumerate(highways):
         x = add_highway(graph, f"highways.{number}", highway, x)
@@ -158,7 +177,7 @@ def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mas
 
 
 def trim(graph: Graph, characters: str, widest: int) -> str:
-    """Cut what cannot change the greatest value, as the encoder does; (U, C) -> (U, C')."""
+    """Cut columns that cannot change the max, as the encoder does; (U, C) -> (U, C')."""
     paddings = (graph.op("Equal", characters, graph.scalar(padding)) for padding in (WORD_PADDING, BATCH_PADDING))
     real = graph.op("Cast", graph.op("Not", graph.op("Or", *paddings)), to=tensor_type(np.int64))
     places = graph.op("Mul", real, graph.integers(*range(1, CHARACTERS_PER_WORD + 1)))
@@ -167,8 +186,8 @@ def trim(graph: Graph, characters: str, widest: int) -> str:
     return graph.slice(characters, 1, 0, end)
 
 
-def greatest_over_words(graph: Graph, network: CharacterNetwork, characters: str) -> str:
-    """Every filter's greatest value over a word, with its bias; (U, C) -> (U, filters)."""
+def max_over_words(graph: Graph, network: CharacterNetwork, characters: str) -> str:
+    """Every filter's max over a word, plus its bias; (U, C) -> (U, filters)."""
     embedded = graph.op("Gather", graph.weight("character_vectors", network.characters), characters)
     turned = graph.op("Transpose", embedded, perm=[0, 2, 1])
     found = []
@@ -186,7 +205,7 @@ def add_highway(graph: Graph, name: str, highway: Highway, x: str) -> str:
 
 
 def add_lstm(graph: Graph, name: str, layer: LstmLayer, way: int, x: str, mask: str) -> str:
-    """One direction of one layer; (T, B, D) -> (T, B, P). The products with x are made for all steps at once."""
+    """One direction of one layer; (T, B, D) -> (T, B, P). One product with x serves all steps."""
     name = f"{name}.{way}"
     H, P = layer.projection_weight.shape[1:]
     gates = graph.affine(x, f"{name}.input", layer.input_weight[way], layer.bias[way])
@@ -221,6 +240,3 @@ def lstm_step(graph: Graph, name: str, layer: LstmLayer, way: int) -> Graph:
 
 def clip(graph: Graph, x: str, bound: float | None) -> str:
     return x if bound is None else graph.op("Clip", x, graph.number(-bound), graph.number(bound))
-
-
-ENCODERS: dict[str, Callable[[Graph, Any], list[str]]] = {"static": add_static, "elmo": add_elmo, "bert": add_bert}

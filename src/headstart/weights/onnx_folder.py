@@ -1,4 +1,4 @@
-"""The folder an ONNX model is handed over in: the model, its tokenizer's files, and a README.md that tells its use."""
+"""The folder of an ONNX model: the model, its tokenizer's files, and a README.md that shows its use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart.atomic import write_atomically, write_text
-from headstart.batches.rows import MARKS
+from headstart.encoders.base import Encoder
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.wordpiece import WordPieceTokenizer
 from headstart.weights.new_folder import new_folder
@@ -23,14 +23,12 @@ MODEL, README = "model.onnx", "README.md"
 
 @dataclass(frozen=True, slots=True)
 class Accompaniment:
-    """What goes with a graph: its encoder's kind, the labels it tells apart, its tokenizer, code that runs it."""
+    """What the folder says beside the graph. example: code that runs it; labels: those that it predicts, if any."""
 
-    kind: str
+    encoder: Encoder
     labels: Sequence[str]
     tokenizer: Tokenizer
     example: str
-    room: int | None
-    """Units that fit into one sequence besides its marks; None: any number."""
 
 
 MEANINGS = {
@@ -51,63 +49,81 @@ MEANINGS = {
     "logits": "the same before the softmax",
 }
 
-# Each runs as it stands in the folder; one text is the whole batch, so that nothing needs padding.
-SETUPS = {
-    "static": """import numpy as np, onnxruntime, pathlib
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Code for README.md, which runs as it is in the folder. One text is the whole batch, so nothing needs padding.
+
+    inputs: makes the inputs; word_starts: an expression for the positions of the words; options: code that makes the
+    options of a run, if it needs any.
+    """
+
+    inputs: str
+    word_starts: str
+    options: str = ""
+
+
+EXAMPLES = {
+    "static": Example(
+        inputs="""import numpy as np, onnxruntime, pathlib
 from headstart.text.tokenizer import load_tokenizer
 
 words = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .")
 inputs = {"input_ids": words.ids[None], "attention_mask": np.ones((1, len(words.ids)))}""",
-    "elmo": """import numpy as np, onnxruntime, pathlib
+        word_starts="range(len(words.ids))",
+    ),
+    "elmo": Example(
+        inputs="""import numpy as np, onnxruntime, pathlib
 from headstart.text.characters import character_table
 from headstart.text.tokenizer import load_tokenizer
 
 words = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .").units
 inputs = {"characters": character_table(["<S>", *words, "</S>"])[None], "mask": np.ones((1, len(words) + 2))}""",
-    "bert": """import numpy as np, onnxruntime, tokenizers
+        word_starts="range(1, len(words) + 1)",
+    ),
+    "bert": Example(
+        inputs="""import numpy as np, onnxruntime, tokenizers
 
 text = tokenizers.Tokenizer.from_file("tokenizer.json").encode("A warm , funny film .")
 inputs = {"input_ids": [text.ids], "attention_mask": [text.attention_mask], "token_type_ids": [text.type_ids]}""",
-}
-WORD_STARTS = {
-    "static": "range(len(words.ids))",
-    "elmo": "range(1, len(words) + 1)",
-    "bert": "(i for i, word in enumerate(text.word_ids) if word not in (None, text.word_ids[i - 1]))",
+        word_starts="(i for i, word in enumerate(text.word_ids) if word not in (None, text.word_ids[i - 1]))",
+        options="""options = onnxruntime.RunOptions()
+options.only_execute_path_to_fetches = True  # or all outputs are computed, whichever are asked for
+""",
+    ),
 }
 RUN = """session = onnxruntime.InferenceSession("model.onnx")
 inputs = {name: np.array(rows, np.int64) for name, rows in inputs.items()}
-"""
-ONLY_NEEDED = """options = onnxruntime.RunOptions()
-options.only_execute_path_to_fetches = True  # or all outputs are computed, whichever are asked for
 """
 
 
 def encoder_example(kind: str) -> str:
     """Code that runs an encoder on one text."""
-    if kind == "bert":
-        return f'{SETUPS[kind]}\n{RUN}{ONLY_NEEDED}[layers] = session.run(["layers"], inputs, options)'
-    return f'{SETUPS[kind]}\n{RUN}[layers] = session.run(["layers"], inputs)'
+    example = EXAMPLES[kind]
+    given = "inputs, options" if example.options else "inputs"
+    return f'{example.inputs}\n{RUN}{example.options}[layers] = session.run(["layers"], {given})'
 
 
 def model_example(kind: str, *, with_first: bool) -> str:
-    """Code that classifies one text. with_first: the sequence's first position stands before the words."""
-    starts = f'inputs["word_starts"] = [[{"0, " if with_first else ""}*{WORD_STARTS[kind]}]]'
-    return f'{SETUPS[kind]}\n{starts}\n{RUN}[probabilities] = session.run(["probabilities"], inputs)'
+    """Code that classifies one text. with_first: the sequence's first position counts as a word before the others."""
+    example = EXAMPLES[kind]
+    starts = f'inputs["word_starts"] = [[{"0, " if with_first else ""}*{example.word_starts}]]'
+    return f'{example.inputs}\n{starts}\n{RUN}[probabilities] = session.run(["probabilities"], inputs)'
 
 
 def readme(graph: Graph, beside: Accompaniment) -> str:
     parts = [
-        f"# {beside.kind} as ONNX",
+        f"# {beside.encoder.kind} as ONNX",
         f"`{MODEL}` runs in onnxruntime and any other runtime of opset {OPSET}. A size with a name may be any number.",
         table("Input", graph.inputs),
         table("Output", graph.outputs),
     ]
-    if beside.room is not None:
-        parts.append(f"A row holds at most {beside.room + MARKS} tokens.")
+    if beside.encoder.longest is not None:
+        parts.append(f"A row holds at most {beside.encoder.longest} tokens.")
     if beside.labels:
         quoted = ", ".join(json.dumps(label, ensure_ascii=False) for label in beside.labels)
         parts.append(f"Labels, in order: {quoted}.")
-    parts += ["The model's metadata says its kind and its labels (as JSON).", f"```python\n{beside.example}\n```"]
+    parts += ["The model's metadata has its kind and its labels (as JSON).", f"```python\n{beside.example}\n```"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -125,11 +141,11 @@ def write_folder(graph: Graph, beside: Accompaniment, folder: Path) -> None:
     """All files or none; the model has passed ONNX's own checker."""
     import onnx
 
-    record = {"kind": beside.kind, "labels": json.dumps(list(beside.labels), ensure_ascii=False)}
+    record = {"kind": beside.encoder.kind, "labels": json.dumps(list(beside.labels), ensure_ascii=False)}
     graph.check_size()
 
     def write(path: Path) -> None:
-        path.write_bytes(graph.model(f"headstart-{beside.kind}", record).SerializeToString())
+        path.write_bytes(graph.model(f"headstart-{beside.encoder.kind}", record).SerializeToString())
 
     with new_folder(folder) as made:
         write_atomically(made / MODEL, write)
@@ -139,7 +155,7 @@ def write_folder(graph: Graph, beside: Accompaniment, folder: Path) -> None:
 
 
 def save_tokenizer(beside: Accompaniment, folder: Path) -> None:
-    if isinstance(beside.tokenizer, WordPieceTokenizer) and beside.room is not None:
-        beside.tokenizer.save(folder, longest=beside.room + MARKS)
+    if isinstance(beside.tokenizer, WordPieceTokenizer) and beside.encoder.longest is not None:
+        beside.tokenizer.save(folder, longest=beside.encoder.longest)
     else:
         beside.tokenizer.save(folder)

@@ -13,15 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headstart.encoders.bert import Bert
 from headstart.errors import ConfigError
 from headstart.heads.classify import TaskNetwork
 from headstart.mix import CONCATENATED, Attention, Mix, Scalar
 from headstart.model import Model
-from headstart.pretrained import Pretrained, room_of
+from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer
 from headstart.weights.new_folder import check_free
-from headstart.weights.onnx_encoders import TOKENS, add_bert_outputs, add_encoder, pooled
+from headstart.weights.onnx_encoders import TOKENS, add_encoder, add_outputs, add_pooled
 from headstart.weights.onnx_folder import Accompaniment, encoder_example, model_example, write_folder
 from headstart.weights.onnx_graph import LEAST, Graph, check_onnx, tensor_type
 
@@ -32,21 +31,20 @@ GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 
 
 def write_encoder_onnx(pretrained: Pretrained, folder: Path) -> None:
-    """The encoder and, of a BERT, its heads, as model.onnx beside the tokenizer's files and a README.md."""
+    """The encoder and BERT's heads as model.onnx, beside the tokenizer's files and a README.md."""
     check_onnx()
     check_free(folder)
-    kind, encoder = pretrained.kind, pretrained.encoder
+    encoder = pretrained.encoder
     graph = Graph()
-    states = add_encoder(graph, kind, encoder)
-    K, D = shape_of(encoder)
+    states = add_encoder(encoder, graph)
+    K, D = encoder.shape
     graph.output("layers", graph.stack(states), (K, *TOKENS, D))
-    if isinstance(encoder, Bert):
-        add_bert_outputs(graph, encoder, pretrained.heads, states[-1])
-    example, room = encoder_example(kind), room_of(encoder)
-    write_folder(graph, Accompaniment(kind, pretrained.labels, pretrained.tokenizer, example, room), folder)
+    add_outputs(encoder, graph, pretrained.heads, states[-1])
+    example = encoder_example(encoder.kind)
+    write_folder(graph, Accompaniment(encoder, pretrained.labels, pretrained.tokenizer, example), folder)
 
 
-def write_model_onnx(kind: str, model: Model, tokenizer: Tokenizer, labels: Sequence[str], folder: Path) -> None:
+def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], folder: Path) -> None:
     """A whole classifier as model.onnx beside the tokenizer's files and a README.md."""
     check_onnx()
     check_free(folder)
@@ -56,17 +54,12 @@ def write_model_onnx(kind: str, model: Model, tokenizer: Tokenizer, labels: Sequ
     if len(labels) != C:
         raise ConfigError(f"This model tells {C} classes apart, but {len(labels)} labels were given for them.")
     graph = Graph()
-    states = add_encoder(graph, kind, model.encoder)
+    states = add_encoder(model.encoder, graph)
     logits = add_task_network(graph, model, states)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    example = model_example(kind, with_first=model.head.config.pool == "first")
-    write_folder(graph, Accompaniment(kind, labels, tokenizer, example, room_of(model.encoder)), folder)
-
-
-def shape_of(encoder: Any) -> tuple[int, int]:
-    shape: tuple[int, int] = encoder.shape
-    return shape
+    example = model_example(model.encoder.kind, with_first=model.head.config.pool == "first")
+    write_folder(graph, Accompaniment(model.encoder, labels, tokenizer, example), folder)
 
 
 def add_task_network(graph: Graph, model: Model, states: Sequence[str]) -> str:
@@ -82,8 +75,8 @@ def add_task_network(graph: Graph, model: Model, states: Sequence[str]) -> str:
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
     words = graph.keep(words, real)
-    if model.reads_pooled and isinstance(model.encoder, Bert):
-        text = pooled(graph, model.encoder, words)
+    if model.reads_pooled and model.encoder is not None and model.encoder.pools:
+        text = add_pooled(model.encoder, graph, words)
     else:
         text = POOLS[model.head.config.pool](graph, model.head, words, real)
     return graph.linear(text, "output", model.head.output)

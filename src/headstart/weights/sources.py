@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from headstart.config import cache_home, pick
-from headstart.encoders.quantised import PRECISIONS
+from headstart.encoders.base import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import Pretrained, load_run
 from headstart.progress import Progress, result_of

@@ -133,7 +133,7 @@ class Table:
         encoder = Static(StaticConfig(dim=self.layout.dim), 0)
         encoder.vectors = nn.Parameter(torch.from_numpy(self.vectors))
         tokenizer = WordTokenizer(vocabulary)
-        return Pretrained("static", encoder, tokenizer, name=self.path.name, notices=tuple(self._notices()))
+        return Pretrained(encoder, tokenizer, name=self.path.name, notices=tuple(self._notices()))
 
     def _check_words(self) -> None:
         if self.index:

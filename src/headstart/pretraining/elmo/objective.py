@@ -10,7 +10,7 @@ from pydantic import Field
 
 from headstart.config import Section
 from headstart.cores import on_cores
-from headstart.encoders.dropout import Dropout
+from headstart.encoders.kernels.dropout import Dropout
 from headstart.encoders.elmo import Elmo
 from headstart.heads.language_model import LossTerm, NextWordHead
 from headstart.heads.softmax import CHUNK

@@ -1,4 +1,4 @@
-"""Sequences of a batch without their padding, and a batch in parts for several cores."""
+"""A batch without its padding, and a batch in parts for several cores."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from headstart.cores import on_cores
 from headstart.encoders.representations import Tokens
 
 FEW_PIECES = 64
-"""A batch of fewer is not worth two threads."""
+"""Starting a second thread costs more than it saves on a batch with fewer pieces."""
 PART_PIECES = 1_024
-"""About as many are read at a time: enough for products at full speed, few enough to stay near the core."""
+"""Pieces per part, about: enough for matrix products at full speed, few enough to stay in the core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the N real pieces of a (B, T) batch lie.
+    """Where the N real pieces of a (B, T) batch are.
 
-    index: (N,) into B * T, None where there is no padding; visible: (B, 1, 1, T), True at pieces that attention may
-    look at, None for all (its kernel is quicker when there is nothing to hide).
+    index: (N,) into B * T, None where there is no padding. visible: (B, 1, 1, T), True at pieces that attention may
+    look at, None if all are: attention is faster without a mask.
     """
 
     shape: tuple[int, int]
@@ -56,18 +56,20 @@ StatesOf = Callable[..., list[Tensor]]
 
 
 def on_parts(states_of: StatesOf, ids: Tensor, mask: Tensor, *others: Tensor | None) -> Tokens:
-    """`states_of` of a batch, in parts of about as many real pieces as each other, for all cores.
+    """Run `states_of` on parts of a batch, which have about equally many real pieces, on all cores.
 
-    mask: True at real pieces, which come first in every row. others: what else there is of every piece, (B, T).
+    mask: True at real pieces, which come first in every row. others: further inputs, (B, T) each.
     """
     lengths = mask.sum(dim=1)
     total = int(lengths.sum())
     count = 1 if ids.device.type != "cpu" else min(torch.get_num_threads(), len(lengths), max(1, total // FEW_PIECES))
-    if count > 1:  # several for each, if there is enough, so that a core that is held up leaves more to the others
+    # With several parts per core, a core that is slowed down by other programs leaves more of them to the others.
+    if count > 1:
         count = min(count * max(1, round(total / (count * PART_PIECES))), len(lengths))
-    # Longest first, so that a part needs no more columns than its own longest sequence.
+    # Longest first: a part then holds sequences of similar length, and is cut to the length of its own longest one.
     lengths, order = lengths.sort(descending=True, stable=True)
     ends = lengths.cumsum(0)
+    # A sequence goes to the part that its last piece falls into when all pieces are divided evenly.
     shares = (ends - 1).clamp(min=0) * count // max(1, total)
     parts = [order[shares == part] for part in range(count)]
 
@@ -77,5 +79,6 @@ def on_parts(states_of: StatesOf, ids: Tensor, mask: Tensor, *others: Tensor | N
         return states_of(ids[rows, :T], mask[rows, :T], *own)
 
     found = on_cores([partial(read, rows) for rows in parts if len(rows)])
+    # The parts follow each other in sorted order; starts are given back in the order of the batch.
     starts = torch.empty_like(ends).scatter_(0, order, ends - lengths)
     return Tokens([torch.cat(states) if len(states) > 1 else states[0] for states in zip(*found, strict=True)], starts)

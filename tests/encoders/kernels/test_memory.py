@@ -4,18 +4,18 @@ import sys
 import pytest
 import torch
 
-from headstart.encoders.memory import Arena, Lease
+from headstart.encoders.kernels.memory import Arena, Lease
 
 PAGES_TAKEN = """
 import resource
-from headstart.encoders.memory import keep_freed_memory
+from headstart.cli.allocator import tune_allocator
 
 def faults(megabytes=64):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     bytearray(b"x") * (megabytes << 20)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-assert keep_freed_memory()
+assert tune_allocator()
 first, second = faults(), faults()
 print(first, second)
 """

@@ -1,4 +1,4 @@
-"""Keep the memory of one step for the next: fresh memory is given page by page, and every page is cleared first."""
+"""Buffers that are reused from step to step: the system gives fresh memory page by page, and clears each page."""
 
 from __future__ import annotations
 
@@ -9,45 +9,28 @@ import threading
 import torch
 from torch import Tensor
 
-# From glibc's <malloc.h>.
-M_TRIM_THRESHOLD = -1
-M_MMAP_MAX = -4
-NEVER = -1
-
 MOST_KEPT = 1 << 24
-"""Numbers of one array that are kept; a larger one is made anew."""
+"""Numbers in the largest buffer that `Scratch` keeps; a larger one is allocated each time."""
 
 
-def keep_freed_memory() -> bool:
-    """Stop the C allocator from handing freed memory back to the system, for this process; say whether it took it.
-
-    Every training step on a CPU allocates and frees the same few hundred megabytes. glibc returns them to the kernel,
-    which then clears each page anew: an eighth of an ELMo step. Call it once, before training; the price is that the
-    process stays at its greatest size. Elsewhere than on glibc nothing happens.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, NEVER))
-
-
-def hand_back_freed_memory() -> None:
-    """Give the system what the C allocator holds free between arrays in use, which else adds up over a long stream."""
+def release_freed_memory() -> None:
+    """Return the C allocator's free memory to the system. Over a long stream, gaps between arrays would add up."""
     if sys.platform.startswith("linux"):
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; other C libraries lack it
         if trim is not None:
             trim(0)
 
 
 class Arena:
-    """Arrays that were used before and are free again, for the large ones that every step needs anew."""
+    """Free arrays by name, for large ones that every training step needs and gives back."""
 
     def __init__(self) -> None:
         self.free: dict[str, list[Tensor]] = {}
 
     def take(self, name: str, rows: int, columns: int, like: Tensor) -> Tensor:
-        """An array of this shape, with anything in it. Those of one name are alike in size."""
+        """An array of this shape with arbitrary values. Arrays of one name should be similar in size."""
         size, free = rows * columns, self.free.setdefault(f"{name} {like.dtype} {like.device}", [])
+        # `pop` may find the list emptied by another thread after a test of its length: ask, and handle the failure.
         try:
             kept = free.pop()
         except IndexError:
@@ -57,12 +40,13 @@ class Arena:
         return kept[:size].view(rows, columns)
 
     def give(self, name: str, taken: Tensor) -> None:
+        """Make an array free again. The whole allocation is kept, also if this use of it was smaller."""
         whole = taken._base if taken._base is not None else taken
         self.free[f"{name} {taken.dtype} {taken.device}"].append(whole.flatten())
 
 
 class Lease:
-    """Arrays of an arena for as long as this object lives, as those that a graph needs until it is freed."""
+    """Arrays of an arena that are given back when this object is freed, as together with an autograd graph."""
 
     def __init__(self, arena: Arena, arrays: dict[str, Tensor]) -> None:
         self.arena, self.arrays = arena, arrays
@@ -73,7 +57,7 @@ class Lease:
 
 
 class Scratch(threading.local):
-    """This thread's arrays, by name. What is taken under a name is no longer what it was when that was taken before."""
+    """This thread's buffers, by name. Buffers are reused: a second `take` of the same name overwrites the first."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""x W^T + b, by whichever library is the quicker where it is called."""
+"""x W^T + b, computed by torch or by numpy, whichever is faster where it is called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headstart.cores import alone
 
 
 class Linear(nn.Linear):
-    """nn.Linear, whose products are numpy's on a thread that has a core to itself (see `headstart.cores.alone`)."""
+    """nn.Linear that multiplies with numpy on a thread that has a core to itself (see `headstart.cores.alone`)."""
 
     def forward(self, x: Tensor) -> Tensor:
         if not alone() or x.device.type != "cpu" or x.dtype != torch.float32 or self.weight.dtype != torch.float32:
@@ -23,9 +23,10 @@ class Linear(nn.Linear):
 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """a @ b, of which no gradient is recorded."""
+    """a @ b without gradients."""
     if out is None:
         out = a.new_empty(a.shape[0], b.shape[1])
+    # On one core numpy's BLAS is faster than torch's; with torch's own threads around, the two compete for the cores.
     if alone() and a.device.type == "cpu":
         np.matmul(a.detach().numpy(), b.detach().numpy(), out=out.detach().numpy())
         return out
@@ -34,6 +35,8 @@ def multiply(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
+    """x W^T + b by `multiply`, forward and backward: autograd knows nothing of numpy's products."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
@@ -50,6 +53,7 @@ class _Product(torch.autograd.Function):
         rows, weight = ctx.saved_tensors
         grad_rows = grad.reshape(-1, grad.shape[-1])
         needs_x, needs_weight, _ = ctx.needs_input_grad
+        # Each product is made only if somebody asks for it: the lowest layer's input often needs none.
         grad_x = multiply(grad_rows, weight).view(*grad.shape[:-1], -1) if needs_x else None
         grad_weight = multiply(grad_rows.t(), rows) if needs_weight else None
         return grad_x, grad_weight, grad_rows.sum(0) if ctx.has_bias else None

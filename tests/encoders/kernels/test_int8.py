@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 import headstart
-from headstart.encoders import quantised as module
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
-from headstart.encoders.quantised import INPUT_STEPS, QuantisedLinear, check_processor, quantised, weight_steps
+from headstart.encoders.kernels import int8 as module
+from headstart.encoders.kernels.int8 import INPUT_STEPS, Int8Linear, check_processor, weight_steps
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError
 from headstart.pretrained import save_run
@@ -53,14 +53,14 @@ def states(encoder: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def test_numbers_on_the_grid_give_the_exact_product() -> None:
-    layer = QuantisedLinear.of(linear([[127.0, -3.0, 0.0], [0.5, 1.0, -63.5]], [0.25, -1.0]))
+    layer = Int8Linear.of(linear([[127.0, -3.0, 0.0], [0.5, 1.0, -63.5]], [0.25, -1.0]))
     x = torch.tensor([[0.0, 255.0, 7.0], [255.0, 0.0, 100.0]])
     assert layer(x).tolist() == [[-764.75, -190.5], [32385.25, -6223.5]]
 
 
 def test_the_greatest_sums_do_not_overflow() -> None:
     pairs = [[127.0, 0.0], [-127.0, 0.0], [0.0, 127.0], [64.0, 63.0], [-63.0, -64.0], [127.0, -127.0]]
-    layer = QuantisedLinear.of(linear([pair * 512 for pair in pairs], [0.0] * len(pairs)))
+    layer = Int8Linear.of(linear([pair * 512 for pair in pairs], [0.0] * len(pairs)))
     x = torch.full((1, 1024), float(INPUT_STEPS))
     x[0, :2] = 0  # a row's least number stands for its zero
     assert layer(x).tolist() == [[511.0 * INPUT_STEPS * sum(pair) for pair in pairs]]
@@ -80,7 +80,7 @@ def test_a_pair_of_weights_never_rounds_to_more_than_fits() -> None:
 def test_the_error_is_half_a_step_of_each_number(inputs: int, outputs: int) -> None:
     exact = random_linear(inputs, outputs)
     x = torch.randn(50, inputs) * torch.rand(50, 1) * 10 + torch.randn(50, 1)
-    layer = QuantisedLinear.of(exact)
+    layer = Int8Linear.of(exact)
     weight_step = weight_steps(exact.weight)
     input_step = (x.amax(1) - x.amin(1)) / INPUT_STEPS
     rounded = ((exact.weight / weight_step[:, None]).round() * weight_step[:, None]).abs().sum(1)
@@ -91,13 +91,13 @@ def test_the_error_is_half_a_step_of_each_number(inputs: int, outputs: int) -> N
 
 
 def test_a_row_is_the_same_alone_and_among_others() -> None:
-    layer = QuantisedLinear.of(random_linear(64, 96))
+    layer = Int8Linear.of(random_linear(64, 96))
     x = torch.randn(37, 64) * torch.logspace(-3, 3, 37)[:, None]
     assert torch.equal(layer(x), torch.cat([layer(row[None]) for row in x]))
 
 
 def test_leading_shapes_are_kept() -> None:
-    layer = QuantisedLinear.of(random_linear(8, 6))
+    layer = Int8Linear.of(random_linear(8, 6))
     x = torch.randn(2, 3, 8)
     assert torch.equal(layer(x).view(6, 6), layer(x.view(6, 8)))
     assert layer(x[0, 0]).shape == (6,)
@@ -107,7 +107,7 @@ def test_leading_shapes_are_kept() -> None:
 def test_rows_of_one_value_and_rows_without_numbers() -> None:
     exact = random_linear(16, 4)
     x = torch.stack([torch.zeros(16), torch.full((16,), 3.0), torch.full((16,), torch.nan)])
-    found = QuantisedLinear.of(exact)(x)
+    found = Int8Linear.of(exact)(x)
     assert torch.equal(found[0], exact.bias)
     torch.testing.assert_close(found[1], exact(x[1]), atol=0.2, rtol=0.05)
     assert found[2].isnan().all()
@@ -116,19 +116,19 @@ def test_rows_of_one_value_and_rows_without_numbers() -> None:
 def test_a_weight_of_zeros_and_a_missing_bias() -> None:
     exact = nn.Linear(4, 2, bias=False)
     exact.weight.data[1] = 0
-    found = QuantisedLinear.of(exact)(torch.randn(3, 4))
+    found = Int8Linear.of(exact)(torch.randn(3, 4))
     assert (found[:, 1] == 0).all()
     assert (found[:, 0] != 0).all()
 
 
 def test_it_keeps_about_a_byte_for_each_weight() -> None:
-    layer = QuantisedLinear.of(nn.Linear(384, 1536))
+    layer = Int8Linear.of(nn.Linear(384, 1536))
     assert layer.size == 384 * 1536 + 4 * 4 * 1536
 
 
 def test_vectors_are_near_those_of_float32_and_padding_stays_zero() -> None:
     encoder, (ids, mask) = bert(), sequences()
-    exact, found = states(encoder, ids, mask), states(quantised(encoder), ids, mask)
+    exact, found = states(encoder, ids, mask), states(encoder.quantised(), ids, mask)
     assert torch.equal(found[0], exact[0])
     assert not torch.equal(found[1:], exact[1:])
     assert torch.cosine_similarity(found[:, mask], exact[:, mask], dim=-1).min() > 0.99
@@ -136,7 +136,7 @@ def test_vectors_are_near_those_of_float32_and_padding_stays_zero() -> None:
 
 
 def test_a_sequence_alone_has_the_vectors_that_it_has_among_others_to_the_bit() -> None:
-    encoder, (ids, mask) = quantised(bert()), sequences()
+    encoder, (ids, mask) = bert().quantised(), sequences()
     together = states(encoder, ids, mask)
     for row, length in enumerate(LENGTHS):
         alone = states(encoder, ids[row : row + 1, :length], mask[row : row + 1, :length])
@@ -144,12 +144,12 @@ def test_a_sequence_alone_has_the_vectors_that_it_has_among_others_to_the_bit() 
 
 
 def test_what_else_is_wanted_changes_no_bit() -> None:
-    encoder, (ids, mask) = quantised(bert()), sequences()
+    encoder, (ids, mask) = bert().quantised(), sequences()
     with torch.no_grad():
-        whole = encoder.tokens(ids, mask)  # type: ignore[operator]
+        whole = encoder.infer(ids, mask)
         for every in (1, 2, 3):
             wanted = mask & (torch.arange(mask.shape[1]) % every == 0)
-            found = encoder.tokens(ids, mask, None, None, wanted)  # type: ignore[operator]
+            found = encoder.infer(ids, mask, None, None, wanted)
             assert torch.equal(torch.stack(found.layers[:-1]), torch.stack(whole.layers[:-1]))
             assert torch.equal(found.padded(mask)[-1][wanted], whole.padded(mask)[-1][wanted])
 
@@ -157,17 +157,17 @@ def test_what_else_is_wanted_changes_no_bit() -> None:
 def test_what_is_not_quantised_is_shared_and_the_original_stays_as_it_was() -> None:
     encoder, (ids, mask) = bert(), sequences()
     before = states(encoder, ids, mask)
-    twin = quantised(encoder)
+    twin = encoder.quantised()
     own = {id(parameter) for parameter in encoder.parameters()}
     assert {id(parameter) for parameter in twin.parameters()} < own
-    assert sum(isinstance(part, QuantisedLinear) for part in twin.modules()) == 4 * encoder.config.layers
+    assert sum(isinstance(part, Int8Linear) for part in twin.modules()) == 4 * encoder.config.layers
     assert torch.equal(states(encoder, ids, mask), before)
-    for again in (quantised(twin), copy.deepcopy(twin)):
+    for again in (twin.quantised(), copy.deepcopy(twin)):
         assert torch.equal(states(again, ids, mask), states(twin, ids, mask))
 
 
 def test_gradients_are_refused() -> None:
-    encoder, (ids, mask) = quantised(bert()), sequences()
+    encoder, (ids, mask) = bert().quantised(), sequences()
     with pytest.raises(ConfigError, match="has no gradients"):
         encoder(ids, mask)
     encoder.requires_grad_(False)
@@ -179,7 +179,7 @@ def test_gradients_are_refused() -> None:
 )
 def test_encoders_that_would_not_gain_are_refused(encoder: nn.Module) -> None:
     with pytest.raises(ConfigError, match="int8 is for BERT"):
-        quantised(encoder)
+        encoder.quantised()
 
 
 def test_it_is_not_saved_nor_does_it_share_a_cache_with_float32(
@@ -207,7 +207,7 @@ def test_a_processor_that_cannot_do_it_is_named(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(module, "product", missing)
     with pytest.raises(ConfigError, match="no int8 products for this processor"):
-        quantised(bert())
+        bert().quantised()
     monkeypatch.setattr(module, "product", lambda *_: torch.tensor([[32767.0, -32768.0]]))
     with pytest.raises(ConfigError, match="overflow"):
-        quantised(bert())
+        bert().quantised()

@@ -1,4 +1,4 @@
-"""Padded sequences laid out step by step, without their padding, for a recurrent network of one or two directions."""
+"""Padded sequences rearranged by time step, without padding, for a recurrent network of one or two directions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headstart.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Where each token goes. Step t holds the sequences longer than t, longest first, so that they leave from its end.
+    """Where each token goes. Step t holds the sequences longer than t, longest first, as in torch's PackedSequence.
 
     index: (directions, N) of the N real tokens into B * T; direction 1 reads each sequence from its own last token.
     sizes: sequences alive at each step; shape: (B, T) of the padded batch.
@@ -28,6 +28,7 @@ class Packing:
         if bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise DataError("A sequence has real tokens after padding; pad sequences at their end only.")
         B, T = mask.shape
+        # Longest first, so that the sequences that have ended are always the last rows and a step is a plain slice.
         lengths, rows = mask.sum(dim=1).sort(descending=True, stable=True)
         steps = torch.arange(T, device=mask.device)[:, None]
         alive = steps < lengths  # (T, B), longest first

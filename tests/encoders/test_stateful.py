@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.encoders.carried import Carried, carried_states
 from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.stateful import LstmState
 
 P = 4
 
@@ -31,7 +31,7 @@ def ragged(*lengths: int) -> Tensor:
 def test_from_zero_it_is_the_encoder_itself(residual: bool, directions: str, clip: float | None) -> None:
     encoder = elmo(residual=residual, directions=directions, cell_clip=clip, projection_clip=clip)
     ids, mask = characters(4, 6), ragged(4, 6, 1, 5)
-    states, _ = carried_states(encoder, ids, mask, None)
+    states, _ = encoder.infer_from(None, ids, mask)
     with torch.no_grad():
         expected = encoder.hidden_states(ids, mask)
     torch.testing.assert_close(states, expected, atol=1e-6, rtol=0)
@@ -40,13 +40,13 @@ def test_from_zero_it_is_the_encoder_itself(residual: bool, directions: str, cli
 def test_two_halves_of_a_stream_are_the_whole_for_the_direction_that_reads_them_in_order() -> None:
     encoder, ids = elmo(), characters(2, 6)
     whole, half = ragged(6, 6), ragged(3, 3)
-    expected, _ = carried_states(encoder, ids, whole, None)
-    first, carried = carried_states(encoder, ids[:, :3], half, None)
-    second, _ = carried_states(encoder, ids[:, 3:], half, carried)
+    expected, _ = encoder.infer_from(None, ids, whole)
+    first, carried = encoder.infer_from(None, ids[:, :3], half)
+    second, _ = encoder.infer_from(carried, ids[:, 3:], half)
     for R, a, b in zip(expected, first, second, strict=True):
         torch.testing.assert_close(torch.cat([a, b], dim=1)[..., :P], R[..., :P], atol=1e-6, rtol=0)
-    late, carried = carried_states(encoder, ids[:, 3:], half, None)
-    early, _ = carried_states(encoder, ids[:, :3], half, carried)
+    late, carried = encoder.infer_from(None, ids[:, 3:], half)
+    early, _ = encoder.infer_from(carried, ids[:, :3], half)
     for R, a, b in zip(expected, early, late, strict=True):
         torch.testing.assert_close(torch.cat([a, b], dim=1)[..., P:], R[..., P:], atol=1e-6, rtol=0)
     assert not torch.allclose(first[1], early[1])
@@ -54,24 +54,24 @@ def test_two_halves_of_a_stream_are_the_whole_for_the_direction_that_reads_them_
 
 def test_a_row_goes_on_from_its_own_last_token_whatever_lies_beside_it() -> None:
     encoder, ids, mask = elmo(), characters(3, 5), ragged(2, 5, 3)
-    _, together = carried_states(encoder, ids, mask, None)
+    _, together = encoder.infer_from(None, ids, mask)
     for row, length in enumerate((2, 5, 3)):
-        _, alone = carried_states(encoder, ids[row : row + 1, :length], ragged(length), None)
+        _, alone = encoder.infer_from(None, ids[row : row + 1, :length], ragged(length))
         torch.testing.assert_close(together.h[:, :, row], alone.h[:, :, 0], atol=1e-6, rtol=0)
         torch.testing.assert_close(together.c[:, :, row], alone.c[:, :, 0], atol=1e-6, rtol=0)
 
 
 def test_rows_that_are_absent_keep_their_state_and_new_ones_start_from_zero() -> None:
     encoder = elmo()
-    _, three = carried_states(encoder, characters(3, 4), ragged(4, 2, 3), None)
+    _, three = encoder.infer_from(None, characters(3, 4), ragged(4, 2, 3))
     kept = three.h.clone()
-    _, after = carried_states(encoder, characters(1, 5), ragged(5), three)
+    _, after = encoder.infer_from(three, characters(1, 5), ragged(5))
     assert torch.equal(after.h[:, :, 1:], kept[:, :, 1:])
     assert not torch.equal(after.h[:, :, :1], kept[:, :, :1])
     assert torch.equal(three.h, kept)
     ids, mask = characters(5, 4), ragged(4, 4, 4, 4, 2)
-    states, five = carried_states(encoder, ids, mask, after)
-    fresh, _ = carried_states(encoder, ids, mask, None)
+    states, five = encoder.infer_from(after, ids, mask)
+    fresh, _ = encoder.infer_from(None, ids, mask)
     assert five.h.shape[2] == five.c.shape[2] == 5
     torch.testing.assert_close(states[2][3:], fresh[2][3:], atol=1e-6, rtol=0)
     assert not torch.allclose(states[2][:3], fresh[2][:3])
@@ -79,16 +79,16 @@ def test_rows_that_are_absent_keep_their_state_and_new_ones_start_from_zero() ->
 
 def test_an_empty_row_changes_no_state_and_no_gradient_is_kept() -> None:
     encoder = elmo()
-    _, before = carried_states(encoder, characters(2, 3), ragged(3, 2), None)
+    _, before = encoder.infer_from(None, characters(2, 3), ragged(3, 2))
     mask = ragged(3, 2)
     mask[1] = False
-    states, after = carried_states(encoder, characters(2, 3), mask, before)
+    states, after = encoder.infer_from(before, characters(2, 3), mask)
     assert torch.equal(after.c[:, :, 1], before.c[:, :, 1])
     assert not any(state.requires_grad for state in [*states, after.h, after.c])
 
 
 def test_nothing_read_is_no_rows() -> None:
-    nothing = Carried.nothing(elmo())
+    nothing = LstmState.empty(2, 2, P, 8, torch.zeros(1))
     assert nothing.h.shape == (2, 2, 0, P)
     assert not nothing.of_rows(3).c.any()
     assert nothing.of_rows(3).c.shape == (2, 2, 3, 8)

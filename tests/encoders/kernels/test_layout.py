@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from headstart.encoders.bert import Bert, BertConfig
-from headstart.encoders.layout import Layout, on_parts
+from headstart.encoders.kernels.layout import Layout, on_parts
 
 WithThreads = Callable[[int], AbstractContextManager[None]]
 LENGTHS = [5, 2, 9, 1, 7]
@@ -86,9 +86,9 @@ def test_only_the_top_layer_leaves_out_what_is_not_wanted(
     ids, mask, segments = batch(lengths)
     wanted = mask & (torch.rand(mask.shape) < 0.5)
     with torch.no_grad(), with_threads(threads):
-        *below, top = bert.tokens(ids, mask, segments, wanted=wanted).padded(mask)
-        (only_top,) = bert.tokens(ids, mask, segments, [-1], wanted).padded(mask)
-        (nothing,) = bert.tokens(ids, mask, segments, [-1], mask & False).padded(mask)
+        *below, top = bert.infer(ids, mask, segments, wanted=wanted).padded(mask)
+        (only_top,) = bert.infer(ids, mask, segments, [-1], wanted).padded(mask)
+        (nothing,) = bert.infer(ids, mask, segments, [-1], mask & False).padded(mask)
     *plain_below, plain_top = (state.detach() for state in bert.hidden_states(ids, mask, segments))
     torch.testing.assert_close(below, plain_below, atol=1e-5, rtol=1e-5)
     for found in (top, only_top):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headstart.encoders.dropout import Dropout, drawing_from
+from headstart.encoders.kernels.dropout import Dropout, drawing_from
 
 
 def test_drops_the_asked_share_and_keeps_the_mean() -> None:

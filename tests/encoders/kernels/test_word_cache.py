@@ -3,8 +3,8 @@ import copy
 import pytest
 import torch
 
-from headstart.encoders import word_memory
 from headstart.encoders.character_network import CharacterNetwork
+from headstart.encoders.kernels import word_cache
 from headstart.text.characters import character_table
 
 
@@ -14,7 +14,7 @@ def spelled(*words: str) -> torch.Tensor:
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> CharacterNetwork:
-    """In use, and telling in `computed` how many words it computes."""
+    """At inference; `computed` records how many words each call computes."""
     torch.manual_seed(0)
     network = CharacterNetwork([[1, 4], [3, 8]], char_width=5, highway=1, projection=6).eval().requires_grad_(False)
     network.computed = []
@@ -79,18 +79,18 @@ def test_nothing_is_taken_from_it_while_the_network_learns(network: CharacterNet
 
 
 def test_it_stays_within_its_bounds(network: CharacterNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_memory, "FIRST_ROOM", 4)
-    monkeypatch.setattr(word_memory, "MOST_BYTES", 10 * (2 * 50 + 4 * 6))
+    monkeypatch.setattr(word_cache, "FIRST_ROWS", 4)
+    monkeypatch.setattr(word_cache, "MOST_BYTES", 10 * (2 * 50 + 4 * 6))
     for start in range(0, 60, 3):
         text = spelled(*(f"word{i}" for i in range(start, start + 3)), "the")
         torch.testing.assert_close(network(text, keep=True), fresh(network, text))
-        assert len(network.recent.place_of) <= len(network.recent.vectors) <= 10
+        assert len(network.cache.place_of) <= len(network.cache.vectors) <= 10
     many = spelled(*(f"other{i}" for i in range(25)))
     torch.testing.assert_close(network(many, keep=True), fresh(network, many))
 
 
 def test_words_with_one_hash_are_told_apart(network: CharacterNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_memory, "HASH_BASE", 0)
+    monkeypatch.setattr(word_cache, "HASH_BASE", 0)
     for word in ("a", "cat", "a", "the"):
         text = spelled(word)
         torch.testing.assert_close(network(text, keep=True), fresh(network, text))
@@ -98,7 +98,7 @@ def test_words_with_one_hash_are_told_apart(network: CharacterNetwork, monkeypat
 
 def test_without_being_asked_it_keeps_nothing_and_takes_nothing(network: CharacterNetwork) -> None:
     network(spelled("a"))
-    assert not network.recent.place_of
+    assert not network.cache.place_of
     network(spelled("a"), keep=True)
     network(spelled("a"))
     assert sum(network.computed) == 3
@@ -106,4 +106,4 @@ def test_without_being_asked_it_keeps_nothing_and_takes_nothing(network: Charact
 
 def test_a_copy_of_the_network_starts_with_none(network: CharacterNetwork) -> None:
     network(spelled("a"), keep=True)
-    assert not copy.deepcopy(network.recent).place_of
+    assert not copy.deepcopy(network.cache).place_of

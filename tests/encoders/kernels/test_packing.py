@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headstart.encoders.packing import Packing
+from headstart.encoders.kernels.packing import Packing
 from headstart.errors import DataError
 
 MASK = torch.tensor([[1, 1, 0], [1, 1, 1], [0, 0, 0]], dtype=torch.bool)

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from headstart.cores import on_cores
-from headstart.encoders.linear import Linear, multiply
+from headstart.encoders.kernels.linear import Linear, multiply
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 

@@ -1,4 +1,4 @@
-"""Dropout whose mask costs little on a CPU, where drawing it is otherwise a fifth of a training step."""
+"""Dropout with a fast mask. torch draws a CPU mask one element at a time, which is a fifth of a training step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from torch.autograd.function import once_differentiable
 
 LEVELS = 1 << 16
 VALUES_PER_DRAW = 4
+"""A draw of 64 random bits decides about four elements, with 16 bits each."""
 
 
 class Dropout(nn.Module):
     """nn.Dropout, with p rounded to 1/65536.
 
-    torch draws a CPU mask one element at a time. Here torch's generator gives one seed per call, so that
-    torch.manual_seed still decides everything, and a small fast generator makes 16 bits per element from it. Inside
-    `drawing_from` its seed decides instead.
+    torch's generator gives one seed per call, so that torch.manual_seed still determines everything, and numpy's SFC64
+    makes the mask from that seed. Inside `drawing_from` its seed determines the mask instead.
     """
 
     def __init__(self, p: float) -> None:
@@ -44,26 +44,27 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
-class _Here(threading.local):
+class _ThisThread(threading.local):
     generator: torch.Generator | None = None
 
 
-_here = _Here()
+_this_thread = _ThisThread()
 
 
 def drawn_seed() -> int:
-    return int(torch.randint(torch.iinfo(torch.int64).max, (), generator=_here.generator))
+    """A seed from this thread's generator, or from torch's global one."""
+    return int(torch.randint(torch.iinfo(torch.int64).max, (), generator=_this_thread.generator))
 
 
 @contextmanager
 def drawing_from(seed: int) -> Iterator[None]:
-    """What this thread drops follows from `seed`, whatever other threads draw meanwhile."""
-    before = _here.generator
-    _here.generator = torch.Generator().manual_seed(seed)
+    """This thread's dropout depends on `seed` alone, whatever other threads draw in the meantime."""
+    before = _this_thread.generator
+    _this_thread.generator = torch.Generator().manual_seed(seed)
     try:
         yield
     finally:
-        _here.generator = before
+        _this_thread.generator = before
 
 
 _torch_generator = threading.RLock()
@@ -86,12 +87,13 @@ def draw_keep_mask(shape: torch.Size, threshold: int) -> Tensor:
     """Bool, False with probability threshold / 65536."""
     seed = drawn_seed()
     n = shape.numel()
+    # Read as signed numbers, the 16 bits run from -LEVELS / 2 on: torch compares int16, but not uint16.
     bits = np.random.SFC64(seed).random_raw(-(-n // VALUES_PER_DRAW)).view(np.int16)[:n]
     return (torch.from_numpy(bits) >= threshold - LEVELS // 2).view(shape)
 
 
 class _MaskedScale(torch.autograd.Function):
-    """x * keep * scale, remembering one byte per element."""
+    """x * keep * scale. The backward pass needs the mask only, one byte per element."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
