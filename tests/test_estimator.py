@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from headstart.transfer.estimator import TextClassifier, held_out_rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,7 +21,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.transfer.estimator import TextClassifier, held_out_rows
 
 THINGS = ["film", "play", "song", "story", "garden", "actor", "city", "work"]
 TELLING = {"good": ["lovely", "great"], "bad": ["awful", "dull"], "plain": ["usual", "fair"]}

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from headstart.batches.rows import TextBatch
+from headstart.encoders.base import Encoder
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.kernels.spelling import WORD_PADDING

@@ -14,8 +14,8 @@ import torch
 from bench.measure import Measurement, OneBatch, Setting, Side, check_close, in_turns
 from bench.operations import TRAINING, bert, softmax
 from bench.remote import Remote
-from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.cli.allocator import tune_allocator
+from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.pretraining.bert.batches import MaskedBatch
 from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.neural import NeuralLearner

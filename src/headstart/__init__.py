@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,15 @@ from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartE
 
 if TYPE_CHECKING:
     from headstart.comparison.compare import compare
+    from headstart.estimator import Tagger, TextClassifier
     from headstart.exporting import export, import_run
     from headstart.inspection.encode import encode
     from headstart.pretrained import Pretrained
     from headstart.pretraining.pretrain import pretrain
-    from headstart.transfer.estimator import TextClassifier
+    from headstart.transfer.classifier import Classifier, load_classifier
     from headstart.transfer.evaluate import evaluate
-    from headstart.transfer.task_model import Classifier, load_classifier
+    from headstart.transfer.loading import load_task_model
+    from headstart.transfer.task_model import TaskModel
     from headstart.transfer.transfer import transfer
     from headstart.weights.sources import load
 
@@ -28,6 +31,8 @@ __all__ = [
     "DataError",
     "HeadstartError",
     "Pretrained",
+    "Tagger",
+    "TaskModel",
     "TextClassifier",
     "compare",
     "encode",
@@ -36,28 +41,39 @@ __all__ = [
     "import_run",
     "load",
     "load_classifier",
+    "load_task_model",
     "pretrain",
     "transfer",
 ]
 
 # torch takes seconds to import: the verbs load it when they are first asked for.
 _LAZY = {
-    "Classifier": "headstart.transfer.task_model",
+    "Classifier": "headstart.transfer.classifier",
     "Pretrained": "headstart.pretrained",
-    "TextClassifier": "headstart.transfer.estimator",
+    "Tagger": "headstart.estimator",
+    "TaskModel": "headstart.transfer.task_model",
+    "TextClassifier": "headstart.estimator",
     "compare": "headstart.comparison.compare",
     "encode": "headstart.inspection.encode",
     "evaluate": "headstart.transfer.evaluate",
     "export": "headstart.exporting",
     "import_run": "headstart.exporting",
     "load": "headstart.weights.sources",
-    "load_classifier": "headstart.transfer.task_model",
+    "load_classifier": "headstart.transfer.classifier",
+    "load_task_model": "headstart.transfer.loading",
     "pretrain": "headstart.pretraining.pretrain",
     "transfer": "headstart.transfer.transfer",
 }
 
 
+def __dir__() -> list[str]:
+    """The public names, for completion in notebooks: they are not loaded yet."""
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("headstart")
     if name in _LAZY:
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value

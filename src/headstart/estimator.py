@@ -18,9 +18,9 @@ from headstart.tasks.base import Task
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.examples import held_out_rows
+from headstart.tasks.spans import spans_of
 from headstart.tasks.tag import Tag, entity
 from headstart.tasks.tag_inputs import sentence_of_text
-from headstart.tasks.spans import spans_of
 from headstart.text.formats import clean
 from headstart.transfer.classifier import Classifier
 from headstart.transfer.estimator_base import TransferEstimator, network_table

@@ -6,13 +6,15 @@ from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from headstart.config import pick
 from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run, weights_of
 from headstart.pretraining.card import imported_card
 from headstart.progress import Progress
-from headstart.transfer.task_model import Classifier, is_classifier, load_classifier, plain_bert
+from headstart.transfer.loading import load_task_model, plain_bert
+from headstart.transfer.task_model import TaskModel, is_task_model
 from headstart.weights.elmo_hdf5 import write_elmo
 from headstart.weights.huggingface import write_huggingface
 from headstart.weights.new_folder import check_free
@@ -39,37 +41,37 @@ def import_run(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way out: the kinds of encoder it is for, and what writes them; and classifiers, where it can hold those."""
+    """One way out: the kinds of encoder it is for, and what writes them; and task models, where it can hold those."""
 
     kinds: tuple[str, ...]
     write: Callable[[Pretrained, Path], None]
-    write_classifier: Callable[[Classifier, Path], None] | None = None
+    write_task_model: Callable[[TaskModel[Any, Any], Path], None] | None = None
 
 
-def write_plain_classifier(classifier: Classifier, out: Path) -> None:
-    write_huggingface(plain_bert(classifier), out)
+def write_plain_bert(model: TaskModel[Any, Any], out: Path) -> None:
+    write_huggingface(plain_bert(model), out)
 
 
-def write_classifier_onnx(classifier: Classifier, out: Path) -> None:
-    write_model_onnx(classifier.model, classifier.tokenizer, classifier.labels, out)
+def write_task_model_onnx(model: TaskModel[Any, Any], out: Path) -> None:
+    write_model_onnx(model.model, model.tokenizer, model.task.to_table()["labels"], out)
 
 
 FORMATS = {
-    "hf": Format(("bert",), write_huggingface, write_plain_classifier),
+    "hf": Format(("bert",), write_huggingface, write_plain_bert),
     "elmo": Format(("elmo",), write_elmo),
     "word2vec": Format(("static",), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.txt")),
     "word2vec-binary": Format(
         ("static",), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.bin", binary=True)
     ),
     "glove": Format(("static",), lambda pretrained, out: write_glove(pretrained, out / "glove.txt")),
-    "onnx": Format(("static", "elmo", "bert"), write_encoder_onnx, write_classifier_onnx),
+    "onnx": Format(("static", "elmo", "bert"), write_encoder_onnx, write_task_model_onnx),
 }
 
 
 def export(
     source: Source, to: str, out: str | Path, *, words: Collection[str] | Path | None = None
 ) -> Generator[Progress, None, Path]:
-    """Write an encoder or a classifier into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
+    """Write an encoder or a task model into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
     or `onnx` files. The folder must be empty or new.
 
     words: with `elmo`, also write the vectors that the character network gives these words (or a file's).
@@ -79,10 +81,10 @@ def export(
     wanted = word_list(words)
     if wanted is not None and to != "elmo":
         raise ConfigError(f"Words are for --to elmo, whose files may hold their vectors; got --to {to}.")
-    if not isinstance(source, tuple) and is_classifier(Path(source)):
-        if form.write_classifier is None:
-            raise ConfigError(f"{source}: is a classifier, which can be exported as hf or onnx; got --to {to}.")
-        form.write_classifier(load_classifier(source), out)
+    if not isinstance(source, tuple) and is_task_model(Path(source)):
+        if form.write_task_model is None:
+            raise ConfigError(f"{source}: is a task model, which can be exported as hf or onnx; got --to {to}.")
+        form.write_task_model(load_task_model(source), out)
         return out
     pretrained = yield from open_source(source)
     if pretrained.kind not in form.kinds:

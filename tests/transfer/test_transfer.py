@@ -12,8 +12,7 @@ import torch
 import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretrained import Pretrained
-from headstart.progress import Notice
-from headstart.progress import result_of
+from headstart.progress import Notice, result_of
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.reading import ExamplesConfig
 from headstart.transfer.classifier import Classifier, load_classifier
@@ -83,7 +82,9 @@ def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
     assert start.pretrained is not None
     before = encoder_fingerprint(start.pretrained.encoder)
     train, dev = (read(path) for path in labelled)
-    fitted = result_of(transfer_once(start, settings_for(Classify, start, how, QUICK), Classify.learn(train), train, dev, seed=0))
+    fitted = result_of(
+        transfer_once(start, settings_for(Classify, start, how, QUICK), Classify.learn(train), train, dev, seed=0)
+    )
     assert encoder_fingerprint(start.pretrained.encoder) == before
     encoder = fitted.model.model.encoder
     assert encoder is not None

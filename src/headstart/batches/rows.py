@@ -26,6 +26,10 @@ class Joined:
     second: Text
 
 
+AnyText = Text | Joined
+"""What one row of an encoder may hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextRow:
     """One text, or a pair, as an encoder reads it. ids: (T,) or (T, C); word_starts: (W,) positions of the words."""

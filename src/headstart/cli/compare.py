@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headstart.cli.transfer import (
+    Column,
     LabelField,
     LabelsAs,
     Quiet,
+    Separator,
     Settings,
     Task,
     TextField,
-    examples_config,
+    input_settings,
     settings_given,
 )  # fmt: skip
 
@@ -71,6 +73,8 @@ def compare(
     text_field: TextField = None,
     label_field: LabelField = None,
     labels_as: LabelsAs = None,
+    separator: Separator = None,
+    column: Column = None,
     one_per_line: Annotated[
         bool | None,
         typer.Option("--one-per-line/--no-one-per-line", help="In --text's .txt files, each line is a document."),
@@ -84,6 +88,7 @@ def compare(
     """
     from headstart.cli.weights import fetch_named
     from headstart.comparison.compare import compare as run_comparison
+    from headstart.tasks import task_class
 
     fetch_named([train, dev, *(with_ or ())], quiet)
     flags = {"pretrain.text.one_per_line": one_per_line}
@@ -98,7 +103,16 @@ def compare(
         labels=[int(part) if part.isdecimal() else part for part in split_list(labels)],  # type: ignore[misc]
         seeds=seeds,
         budget=budget,
-        examples=examples_config(text_field, label_field, labels_as),
+        examples=input_settings(
+            task_class(task),
+            {
+                "text_field": text_field,
+                "label_field": label_field,
+                "labels_as": labels_as,
+                "separator": separator,
+                "column": column,
+            },
+        ),
         settings=settings_given(flags, settings),
     )
     watch_comparison(events, out, quiet)

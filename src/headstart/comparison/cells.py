@@ -16,11 +16,11 @@ from headstart.comparison.summary import seconds_left, table_so_far
 from headstart.progress import Notice, Progress
 from headstart.report.results import Cell, Forgetting, LayerWeights
 from headstart.tasks.base import Task
+from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable
 from headstart.transfer.fit import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.transfer.fitting import FitStep
 from headstart.transfer.start import Start
-from headstart.transfer.config import TransferConfig
 
 CellEvent = Progress | FitStep | Notice | CellBegan | CellDone
 Place = tuple[Row, int, int]

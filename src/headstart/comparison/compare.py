@@ -30,9 +30,9 @@ from headstart.tasks.base import Task
 from headstart.tasks.examples import content_of
 from headstart.text.documents import content_key, discover
 from headstart.training.schedule import as_seconds
+from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import encoder_fingerprint
 from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
-from headstart.transfer.config import TransferConfig
 from headstart.weights.sources import labelled_file
 
 CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
@@ -160,7 +160,9 @@ def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison
             yield from pretrain_own(recipe, request.text, out, cache=request.cache, workers=request.workers)
         if len(cells.done) < cells.total():
             starts = starts_of(prepared)
-            configs = {row.name: settings_for(request.task, starts[row.name], row.how, given_for(row, request)) for row in rows}
+            configs = {
+                row.name: settings_for(request.task, starts[row.name], row.how, given_for(row, request)) for row in rows
+            }
             yield from cells.run(starts, configs)
         results = results_of(rows, cells.in_order(), data, request.train, request.dev or request.train)
         write_results(results, request.out)

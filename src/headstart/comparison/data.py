@@ -32,7 +32,10 @@ class Data:
 
     def gold_note(self) -> Table:
         """What gold.json keeps, so that the answers in the cells can be read without the dev file."""
-        return {"names": list(self.task.to_table()["labels"]), "gold": [self.task.gold(example) for example in self.dev]}
+        return {
+            "names": list(self.task.to_table()["labels"]),
+            "gold": [self.task.gold(example) for example in self.dev],
+        }
 
     def examples(self) -> list[Any]:
         """Every example that any cell reads, once for each different input, in a fixed order."""

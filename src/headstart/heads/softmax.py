@@ -110,7 +110,7 @@ class LogUniform:
         self.vocabulary_size = vocabulary_size
 
     def probability(self, ids: Tensor) -> Tensor:
-        """log1p(1 / (k + 1)) = log((k + 2) / (k + 1)); over k < V these telescope to log(V + 1), which normalises them."""
+        """log1p(1 / (k + 1)) = log((k + 2) / (k + 1)); over k < V these telescope to log(V + 1), the normaliser."""
         return torch.log1p(1 / (ids.double() + 1)) / math.log(self.vocabulary_size + 1)
 
     def sample(self, n: int, generator: torch.Generator | None) -> tuple[Tensor, int]:

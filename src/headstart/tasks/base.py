@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.batches.rows import Text
+from headstart.batches.rows import AnyText
 from headstart.config import Section, Table
 from headstart.errors import ConfigError
 from headstart.heads.recurrent import Head, RecurrentConfig
@@ -40,7 +40,7 @@ Target = NDArray[np.int64]
 class Passage:
     """One sequence that the encoder reads. start: which word of the example its first word is."""
 
-    text: Text
+    text: AnyText
     start: int = 0
 
 
@@ -285,7 +285,3 @@ def most_central(windows: Sequence[tuple[int, int]], words: int) -> NDArray[np.i
         best[start:end][better] = distance[better]
         chosen[start:end][better] = number
     return chosen
-
-
-def text_of(text: Text) -> str:
-    return text if isinstance(text, str) else " ".join(text)

@@ -20,6 +20,7 @@ from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.metrics import ACCURACY, Metric, accuracy, by_class, macro_f1
 from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer
+from headstart.tasks.inputs import read_inputs
 from headstart.tasks.prediction_writers import CsvLines, JsonLines, TabLines
 from headstart.tasks.reading import ExamplesConfig, read_labelled
 from headstart.tasks.trees import SENTIMENTS
@@ -189,9 +190,7 @@ class Classify(Task[TextExample, Prediction]):
                 lines.append(f"{gold:<{width}}  {cells}")
         return lines
 
-    def baseline(
-        self, train: Sequence[TextExample], examples: Sequence[TextExample]
-    ) -> tuple[str, list[Prediction]]:
+    def baseline(self, train: Sequence[TextExample], examples: Sequence[TextExample]) -> tuple[str, list[Prediction]]:
         counted = Counter(example.label for example in train)
         # The first of equals in the task's order, so that the choice does not depend on the order of the file.
         most = max(self.labels, key=lambda name: counted[name])
@@ -205,9 +204,8 @@ class Classify(Task[TextExample, Prediction]):
 
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[TextExample]:
-        from headstart.tasks.inputs import read_inputs
-
-        for found in read_inputs(source, input_config(config)):
+        given = input_config(config)
+        for found in read_inputs(source, given.text_field, given.separator):
             yield TextExample(found.text, None, found.record)
 
     def empty_answer(self, example: TextExample) -> Prediction:

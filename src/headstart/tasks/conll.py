@@ -9,14 +9,16 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from headstart.atomic import write_atomically
 from headstart.errors import DataError
 from headstart.tasks.reading import choose_column
-from headstart.text.formats import BOM, Source, clean, rows_of_jsonl
+from headstart.text.files import BOM, Source
+from headstart.text.formats import clean
+from headstart.text.tables import rows_of_jsonl
 
 WORD_FIELDS = ("words", "tokens")
 TAG_FIELDS = ("tags", "labels", "ner_tags")
@@ -32,11 +34,19 @@ COMMENT = re.compile(r"#(?: |begin document|end document)")
 
 @dataclass(frozen=True, slots=True)
 class TaggedSentence:
-    """Words, each with its tag where tags are known, and the file and line of the first."""
+    """Words, each with its tag where tags are known, and the file and line of the first.
+
+    Of a plain text: the text, the characters (start, end) of each word, and the words (first, end) of each sentence.
+    lines: those of a column file, without their ends.
+    """
 
     words: tuple[str, ...]
     tags: tuple[str, ...] | None
     where: str
+    text: str | None = None
+    offsets: tuple[tuple[int, int], ...] | None = None
+    sentences: tuple[tuple[int, int], ...] | None = None
+    lines: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
 
 def read_tagged(path: str | Path, column: int | None = None, tag_required: bool = True) -> list[TaggedSentence]:
@@ -65,7 +75,8 @@ def read_columns(path: str | Path, column: int | None = None, tag_required: bool
         rows = [file.cells(number) for number in numbers]
         tags = None if column is None else tuple([row[column] for row in rows])
         words = tuple([row[file.word] for row in rows])
-        sentences.append(TaggedSentence(words, tags, file.where(numbers[0])))
+        lines = tuple([file.lines[number].rstrip(LINE_END) for number in numbers])
+        sentences.append(TaggedSentence(words, tags, file.where(numbers[0]), lines=lines))
     return sentences
 
 

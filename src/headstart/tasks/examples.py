@@ -107,7 +107,9 @@ def check_dev(task: Task[ExampleT, Any], train: Sequence[ExampleT], dev: Sequenc
     both = sum(folded(task.key(example)) in seen for example in dev)
     if not both:
         return []
-    return [f"1 dev {task.one} also stands in train." if both == 1 else f"{both:,} dev {task.many} also stand in train."]
+    return [
+        f"1 dev {task.one} also stands in train." if both == 1 else f"{both:,} dev {task.many} also stand in train."
+    ]
 
 
 def folded(text: str) -> str:

@@ -92,8 +92,8 @@ class Tag(Task[TaggedSentence, Tags]):
     @classmethod
     def from_table(cls, table: Table) -> Self:
         labels = tuple(table["labels"])
-        guessed = scheme_of_names(labels)
-        return cls(labels, table.get("scheme", guessed), table.get("written", table.get("scheme", guessed)))
+        scheme: Scheme = table.get("scheme") or scheme_of_names(labels)
+        return cls(labels, scheme, table.get("written") or scheme)
 
     def to_table(self) -> Table:
         return {"labels": list(self.labels), "scheme": self.scheme, "written": self.written}
@@ -148,7 +148,7 @@ class Tag(Task[TaggedSentence, Tags]):
         index = {tag: number for number, tag in enumerate(self.labels)}
         tags = convert(gold_tags(example), self.scheme)
         whole = np.array([index[tag] for tag in tags], dtype=np.int64)
-        return [self._legal(whole[p.start : p.start + len(p.text)]) for p in passages]
+        return [self._legal(whole[p.start : p.start + words_in(p)]) for p in passages]
 
     def _legal(self, tags: Target) -> Target:
         """A window may begin or end inside an entity: its part there is a whole entity of its own, in any scheme."""
@@ -164,7 +164,9 @@ class Tag(Task[TaggedSentence, Tags]):
     def loss(self, head: Head, scores: Tensor, mask: Tensor, targets: Sequence[Target]) -> Tensor:
         tags, _ = padded(targets)
         W = scores.shape[1]
-        return tag_head(head).loss(scores, mask, torch.nn.functional.pad(tags, (0, W - tags.shape[1])).to(scores.device))
+        return tag_head(head).loss(
+            scores, mask, torch.nn.functional.pad(tags, (0, W - tags.shape[1])).to(scores.device)
+        )
 
     def decode(
         self,
@@ -238,9 +240,7 @@ class Tag(Task[TaggedSentence, Tags]):
             lines.append(f"{name:<{width}}   {figures}  {row['gold']:8,}  {row['predicted']:9,}")
         return lines
 
-    def baseline(
-        self, train: Sequence[TaggedSentence], examples: Sequence[TaggedSentence]
-    ) -> tuple[str, list[Tags]]:
+    def baseline(self, train: Sequence[TaggedSentence], examples: Sequence[TaggedSentence]) -> tuple[str, list[Tags]]:
         """Each word its most frequent tag in train; unknown words the most frequent tag of all."""
         by_word: dict[str, Counter[str]] = {}
         overall: Counter[str] = Counter()
@@ -305,6 +305,12 @@ def gold_tags(example: TaggedSentence) -> tuple[str, ...]:
     return example.tags
 
 
+def words_in(passage: Passage) -> int:
+    if not isinstance(passage.text, tuple):
+        raise TypeError("the passages of a tagging task are words")
+    return len(passage.text)
+
+
 def sentences_of(example: TaggedSentence) -> Sequence[tuple[int, int]]:
     """(first word, end) of each sentence of an example."""
     return [(0, len(example.words))] if example.sentences is None else example.sentences
@@ -312,7 +318,7 @@ def sentences_of(example: TaggedSentence) -> Sequence[tuple[int, int]]:
 
 def gathered(passages: Sequence[Passage], scores: Sequence[Scores]) -> Scores:
     """The emissions of an example's words, (W, C), from its windows."""
-    windows = [(passage.start, passage.start + len(passage.text)) for passage in passages]
+    windows = [(passage.start, passage.start + words_in(passage)) for passage in passages]
     if len(windows) == 1:
         return scores[0]
     W = windows[-1][1]
@@ -354,7 +360,11 @@ def summed(counts: Iterable[EntityCounts]) -> EntityCounts:
 def counts_by_tag(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, EntityCounts]:
     """Of plain tags: words with the tag that were right, predicted, gold."""
     pairs = [(g, p) for a, b in zip(gold, predicted, strict=True) for g, p in zip(a, b, strict=True)]
-    right, given, wanted = Counter(g for g, p in pairs if g == p), Counter(p for _, p in pairs), Counter(g for g, _ in pairs)
+    right, given, wanted = (
+        Counter(g for g, p in pairs if g == p),
+        Counter(p for _, p in pairs),
+        Counter(g for g, _ in pairs),
+    )
     return {tag: EntityCounts(right[tag], given[tag], wanted[tag]) for tag in sorted(given | wanted)}
 
 

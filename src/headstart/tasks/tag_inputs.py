@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from headstart.config import Section
-from headstart.tasks.conll import TaggedSentence, read_columns, read_jsonl
+from headstart.tasks.conll import WORD_FIELDS, TaggedSentence, read_columns, read_jsonl
 from headstart.tasks.inputs import read_inputs
 from headstart.tasks.plain_text import sentences_and_words
-from headstart.tasks.reading import ExamplesConfig
+from headstart.text.files import Source
 from headstart.text.lines import STANDARD_INPUT
 
 PLAIN = (".txt", ".md", ".txt.gz", ".md.gz", ".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
@@ -28,7 +28,7 @@ class TagInputConfig(Section):
     """Plain text in tables or JSON lines: the column or key that holds the text."""
 
     input_as: Literal["text", "columns", "words"] | None = None
-    """What `predict` reads: plain text, CoNLL columns, or JSON lines with words; unset: by the end of the file's name."""
+    """What `predict` reads: plain text, CoNLL columns, or JSON lines with words; unset: by the file's suffix."""
 
 
 def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSentence]:
@@ -40,17 +40,20 @@ def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSenten
         if name.endswith(JSON):
             kind = "text" if config.text_field is not None or not has_words(source) else "words"
     if kind == "text":
-        for found in read_inputs(source, ExamplesConfig(text_field=config.text_field)):
+        for found in read_inputs(source, config.text_field):
             yield sentence_of_text(found.text, found.where)
         return
-    sentences = read_columns(source, tag_required=False) if kind == "columns" else read_jsonl(source, tag_required=False)
+    sentences = (
+        read_columns(source, tag_required=False) if kind == "columns" else read_jsonl(source, tag_required=False)
+    )
     yield from (replace(sentence, tags=None) for sentence in sentences)
 
 
 def has_words(source: str) -> bool:
     """Whether the first line of a JSON lines file has a list of words rather than a text."""
-    first = next(iter(read_inputs(source, ExamplesConfig(), any_field=True)), None)
-    return first is not None and isinstance(first.record, dict) and any(isinstance(v, list) for v in first.record.values())
+    with Source(Path(source).expanduser()) as file:
+        first = next((line for line in file.lines() if line.strip()), "")
+    return any(f'"{field}"' in first for field in WORD_FIELDS)
 
 
 def sentence_of_text(text: str, where: str = "") -> TaggedSentence:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from headstart.atomic import write_text
 from headstart.tasks.base import Writer
 from headstart.tasks.conll import TaggedSentence
-from headstart.tasks.spans import Span, spans_of
-from headstart.tasks.tag_view import html_page, terminal_view
+from headstart.tasks.spans import spans_of
+from headstart.tasks.tag_view import MarkedSentence, html_page, terminal_view
+
+WIDTH = 1 << 20
+"""Lines are not wrapped here: the terminal does that."""
 
 
 class ColumnLines(Writer[TaggedSentence, Any]):
@@ -32,7 +38,12 @@ class ColouredView(Writer[TaggedSentence, Any]):
     """Entities in colours, each with its type."""
 
     def lines(self, pairs: Iterable[tuple[TaggedSentence, Any]]) -> str:
-        return "".join(terminal_view(*shown(example, answer)) + "\n" for example, answer in pairs)
+        console = Console(file=StringIO(), force_terminal=True, color_system="256", width=WIDTH, soft_wrap=True)
+        with console.capture() as captured:
+            for example, answer in pairs:
+                marked = shown(example, answer)
+                console.print(terminal_view(marked.words, marked.spans, marked.text, marked.offsets), highlight=False)
+        return captured.get()
 
 
 class EntityPage:
@@ -40,7 +51,7 @@ class EntityPage:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.sentences: list[tuple[list[str], list[Span]]] = []
+        self.sentences: list[MarkedSentence] = []
 
     def add(self, pairs: Iterable[tuple[TaggedSentence, Any]]) -> None:
         self.sentences += [shown(example, answer) for example, answer in pairs]
@@ -49,5 +60,5 @@ class EntityPage:
         write_text(self.path, html_page(self.sentences, "Entities"))
 
 
-def shown(example: TaggedSentence, answer: Any) -> tuple[list[str], list[Span]]:
-    return list(example.words), spans_of(answer.tags)
+def shown(example: TaggedSentence, answer: Any) -> MarkedSentence:
+    return MarkedSentence(example.words, spans_of(answer.tags), example.text, example.offsets)

@@ -1,8 +1,8 @@
 """Randomness that follows from a seed alone, and leaves the caller's own generators as they were.
 
-Dropout draws from a generator that its thread holds (`encoders.kernels.dropout.drawing_from`), so that several threads can
-train at once. What can only draw from torch's global generator, the initialisers of parameters above all, has it to
-itself for as long as it runs, and the generator's state is put back afterwards.
+Dropout draws from a generator that its thread holds (`drawing_from` of encoders.kernels.dropout), so that several
+threads can train at once. What can only draw from torch's global generator, the initialisers of parameters
+above all, has it to itself for as long as it runs, and the generator's state is put back afterwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the scikit-learn estimators of all tasks share: parameters, fitting, saving, pickling through a run directory."""
+"""What the estimators of all tasks share: parameters, fitting, saving, pickling through a run directory."""
 
 from __future__ import annotations
 

@@ -12,9 +12,7 @@ from headstart.transfer.task_model import TaskModel
 from headstart.weights.sources import Source, labelled_file
 
 
-def evaluate(
-    run: Source, data: str | Path, examples: Section | None = None, *, precision: str = "float32"
-) -> Table:
+def evaluate(run: Source, data: str | Path, examples: Section | None = None, *, precision: str = "float32") -> Table:
     """The task's scores, the primary one first, and its details per label. precision: see `load_task_model`."""
     loaded = load_task_model(run, precision=precision)
     return evaluate_model(loaded, data, examples or loaded.task.Input(), run)

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from headstart.batches.rows import Text, TextRow, text_row
+from headstart.batches.rows import AnyText, Joined, TextRow, text_row
 from headstart.config import settings_of
 from headstart.encoders.representations import Representations
 from headstart.errors import DataError
@@ -37,7 +37,7 @@ Precision = Literal["auto", "float32", "float16"]
 class FeatureTable:
     """layers: (all words, K, D), mapped from disk; text i has the words offsets[i] to offsets[i + 1]."""
 
-    rows: dict[Text, int]
+    rows: dict[AnyText, int]
     offsets: NDArray[np.int64]
     layers: NDArray[Any]
     cut: NDArray[np.bool_]
@@ -86,7 +86,7 @@ class FeatureTable:
 
 def gather(
     pretrained: Pretrained,
-    texts: Sequence[Text],
+    texts: Sequence[AnyText],
     *,
     longest: int,
     cache: Path,
@@ -156,7 +156,7 @@ def new_table(folder: Path, shape: tuple[int, ...], precision: Precision) -> NDA
     return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
 
 
-def open_table(folder: Path, texts: list[Text], fresh: bool) -> FeatureTable:
+def open_table(folder: Path, texts: list[AnyText], fresh: bool) -> FeatureTable:
     try:
         described = json.loads((folder / "shape.json").read_text())
         shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
@@ -177,11 +177,17 @@ def encoder_fingerprint(encoder: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def texts_digest(texts: Sequence[Text]) -> str:
+def texts_digest(texts: Sequence[AnyText]) -> str:
     """A text that is given as words differs from the same words in a string, which might be split otherwise."""
     digest = hashlib.sha256()
     for text in texts:
-        data = (text if isinstance(text, str) else "\0".join(("", *text))).encode("utf-8", "replace")
+        data = spelled(text).encode("utf-8", "replace")
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def spelled(text: AnyText) -> str:
+    if isinstance(text, Joined):
+        return "\1".join(("", spelled(text.first), spelled(text.second)))
+    return text if isinstance(text, str) else "\0".join(("", *text))

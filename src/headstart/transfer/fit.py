@@ -14,12 +14,13 @@ from typing import Any
 import torch
 
 from headstart.batches.order import seed_of
-from headstart.batches.rows import Text
+from headstart.batches.rows import AnyText
 from headstart.config import cache_home
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError, HeadstartError
 from headstart.metrics import Counts
 from headstart.progress import Notice, Progress
+from headstart.report.results import Forgetting
 from headstart.tasks.base import Task
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
@@ -27,7 +28,7 @@ from headstart.training.seeding import freshly_initialised
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable, gather
 from headstart.transfer.fitting import FitStep, answers_of, fit
-from headstart.transfer.forgetting import Forgetting, forgetting
+from headstart.transfer.forgetting import forgetting
 from headstart.transfer.start import SCRATCH, Start
 from headstart.transfer.task_model import TaskModel, build_model
 
@@ -69,7 +70,7 @@ def gather_features(
     if start.pretrained is None or config.how != "frozen":
         raise ConfigError(f"Features are those of a frozen encoder; got {start.name}, {config.how}.")
     reader = freshly_initialised(0, lambda: untrained(start, config, task, []))
-    texts: list[Text] = [passage.text for example in examples for passage in task.passages(example, reader)]
+    texts: list[AnyText] = [passage.text for example in examples for passage in task.passages(example, reader)]
     return (
         yield from gather(
             start.pretrained,
@@ -156,9 +157,7 @@ def measure_forgetting(
     return None
 
 
-def untrained(
-    start: Start, config: TransferConfig, task: Task[Any, Any], train: Sequence[Any]
-) -> TaskModel[Any, Any]:
+def untrained(start: Start, config: TransferConfig, task: Task[Any, Any], train: Sequence[Any]) -> TaskModel[Any, Any]:
     """Encoder, mix and head before the first step. The start's own encoder is never written to."""
     if start.pretrained is None:
         tokenizer = task_words(task, train)

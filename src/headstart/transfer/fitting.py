@@ -1,4 +1,4 @@
-"""The fitting loop: enough steps however few the labels, warm-up, early stopping on dev, the best step's weights kept."""
+"""The fitting loop: enough steps however few the labels, warm-up, early stopping on dev, the best weights kept."""
 
 from __future__ import annotations
 
@@ -282,5 +282,3 @@ def answers_of(
     passages = [data.passages[example] for example in chosen]
     answers = task.decode(model.head, [data.examples[example] for example in chosen], passages, of_examples)
     return answers, loss / weight if with_loss and weight else math.nan
-
-

@@ -20,7 +20,11 @@ from headstart.weights.sources import Source, open_source
 
 # One linear layer on BERT's own vector of the sequence, or on each word's first piece: the heads that other tools know.
 PLAIN_CLASSIFIER: Table = {"how": "finetune", "mix": {"kind": "last"}, "network": {"cell": "none", "pool": "first"}}
-PLAIN_TAGGER: Table = {"how": "finetune", "mix": {"kind": "last"}, "network": {"cell": "none", "decoder": "constrained"}}
+PLAIN_TAGGER: Table = {
+    "how": "finetune",
+    "mix": {"kind": "last"},
+    "network": {"cell": "none", "decoder": "constrained"},
+}
 
 
 def load_task_model(path: Source, *, precision: str = "float32") -> TaskModel[Any, Any]:
@@ -71,7 +75,6 @@ def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
             "classification, --pool first)."
         )
     return Pretrained(
-        loaded.encoder.kind,
         loaded.encoder,
         loaded.tokenizer,
         {loaded.task.name: head.get_submodule("output")},

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from headstart.batches.rows import TextRow, collate, text_row
 from headstart.config import Table, resolve, settings_of
 from headstart.encoders.base import Encoder
+from headstart.encoders.registry import build_encoder
+from headstart.encoders.representations import Representations
 from headstart.errors import CheckpointError
 from headstart.model import Model, build_mixes, check_fit, widths_for_head
-from headstart.pretrained import build_encoder, load_strictly
+from headstart.pretrained import load_strictly
 from headstart.tasks import task_class
 from headstart.tasks.base import Passage, Task
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
@@ -27,7 +29,6 @@ from headstart.training.tensors import read_tensors
 from headstart.transfer.config import TransferConfig, config_for
 from headstart.transfer.features import FeatureTable
 from headstart.transfer.fitting import ModelInput, answers_of
-from headstart.encoders.representations import Representations
 
 KIND = "task"
 BEFORE_TASKS = "classifier"
@@ -63,9 +64,8 @@ class TaskModel(Generic[ExampleT, AnswerT]):
     @property
     def longest(self) -> int:
         """Tokens in one sequence without its special tokens: as many as are asked for, or as fit into the encoder."""
-        encoder = self.encoder
-        room = self.config.longest if encoder.longest is None else encoder.longest - encoder.marks
-        return min(self.config.longest, room)
+        room = self.encoder.room
+        return self.config.longest if room is None else min(self.config.longest, room)
 
     @property
     def with_first(self) -> bool:
@@ -121,9 +121,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
 
         return scores, [len(row.ids) for row in rows], [row.cut for row in rows]
 
-    def _from_features(
-        self, passages: Sequence[Passage], features: FeatureTable
-    ) -> tuple[Any, list[int], list[bool]]:
+    def _from_features(self, passages: Sequence[Passage], features: FeatureTable) -> tuple[Any, list[int], list[bool]]:
         rows = [features.rows[passage.text] for passage in passages]
         model, device = self.model, next(self.model.parameters()).device
         means = features.means(rows).to(device) if model.reads_mean_of_words() else None

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.errors import ConfigError
-from headstart.heads.classify import TaskNetwork
+from headstart.heads.classify import ClassifyHead
 from headstart.mix import CONCATENATED, Attention, Mix, Scalar
 from headstart.model import Model
 from headstart.pretrained import Pretrained
@@ -50,19 +50,22 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     check_free(folder)
     if model.encoder is None:
         raise ConfigError("This model has no encoder, so it cannot read texts; only a whole model becomes ONNX.")
-    C = model.head.output.out_features
+    head = model.head
+    if not isinstance(head, ClassifyHead):
+        raise ConfigError("Only classifiers become ONNX; export a tagger --to hf.")
+    C = head.output.out_features
     if len(labels) != C:
         raise ConfigError(f"This model tells {C} classes apart, but {len(labels)} labels were given for them.")
     graph = Graph()
     states = add_encoder(model.encoder, graph)
-    logits = add_task_network(graph, model, states)
+    logits = add_task_network(graph, model, head, states)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    example = model_example(model.encoder.kind, with_first=model.head.config.pool == "first")
+    example = model_example(model.encoder.kind, with_first=head.config.pool == "first")
     write_folder(graph, Accompaniment(model.encoder, labels, tokenizer, example), folder)
 
 
-def add_task_network(graph: Graph, model: Model, states: Sequence[str]) -> str:
+def add_task_network(graph: Graph, model: Model, head: ClassifyHead, states: Sequence[str]) -> str:
     """What `Model.read` does, at the words. states: R_0 .. R_L, each (B, T, D) -> logits (B, C)."""
     starts = graph.input("word_starts", ("batch", "words"))
     real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
@@ -71,15 +74,15 @@ def add_task_network(graph: Graph, model: Model, states: Sequence[str]) -> str:
     if model.standardises:
         layers = [standardised(graph, model, k, layer) for k, layer in enumerate(layers)]
     mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in model.placed_mixes()}
-    words = add_recurrent(graph, model.head, mixed.get("input", layers[0]), real)
+    words = add_recurrent(graph, head, mixed.get("input", layers[0]), real)
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
     words = graph.keep(words, real)
-    if model.reads_pooled and model.encoder is not None and model.encoder.pools:
+    if head.uses_encoder_pooling and model.encoder is not None and model.encoder.pools:
         text = add_pooled(model.encoder, graph, words)
     else:
-        text = POOLS[model.head.config.pool](graph, model.head, words, real)
-    return graph.linear(text, "output", model.head.output)
+        text = POOLS[head.config.pool](graph, head, words, real)
+    return graph.linear(text, "output", head.output)
 
 
 def standardised(graph: Graph, model: Model, k: int, layer: str) -> str:
@@ -120,7 +123,7 @@ def word_weights(graph: Graph, name: str, mix: Attention, layers: Sequence[str])
     return graph.ops("Split", shares, results=len(layers), axis=2) if len(layers) > 1 else [shares]
 
 
-def add_recurrent(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+def add_recurrent(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     """(B, W, D) -> (B, W, states), forward beside backward."""
     if head.recurrent is None:
         return x
@@ -163,7 +166,7 @@ def reordered(values: Tensor, order: Sequence[int]) -> Tensor:
     return torch.cat([parts[gate] for gate in order])
 
 
-def last_state(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+def last_state(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int64)), graph.integers(1))
     last = graph.op("Max", graph.op("Sub", lengths, graph.scalar(1)), graph.scalar(0))
     end = graph.op("GatherND", x, last, batch_dims=1)
@@ -173,30 +176,30 @@ def last_state(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
     return graph.op("Concat", forward, backward, axis=1)
 
 
-def mean_of_words(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+def mean_of_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     counts = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.float32)), graph.integers(1))
     total = graph.op("ReduceSum", x, graph.integers(1), keepdims=0)
     return graph.op("Div", total, graph.op("Max", counts, graph.number(1.0)))
 
 
-def greatest_of_words(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+def greatest_of_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     greatest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
     any_word = graph.op("ReduceMax", graph.op("Cast", real, to=tensor_type(np.int32)), axes=[1], keepdims=0)
     return graph.keep(greatest, graph.is_real(any_word))
 
 
-def attention_over_words(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+def attention_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     query: Any = head.pool.query
     scores = graph.op("MatMul", x, graph.weight("pool.query", query[:, None]))
     shares = graph.op("Softmax", graph.keep(scores, real, LEAST), axis=1)
     return graph.op("ReduceSum", graph.op("Mul", shares, x), graph.integers(1), keepdims=0)
 
 
-def first_word(graph: Graph, head: TaskNetwork, x: str, real: str) -> str:
+def first_word(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     return graph.op("Gather", x, graph.scalar(0), axis=1)
 
 
-POOLS: dict[str, Callable[[Graph, TaskNetwork, str, str], str]] = {
+POOLS: dict[str, Callable[[Graph, ClassifyHead, str, str], str]] = {
     "last": last_state,
     "mean": mean_of_words,
     "max": greatest_of_words,

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from headstart.config import Section
 from headstart.cores import on_cores
-from headstart.encoders.kernels.dropout import Dropout
 from headstart.encoders.elmo import Elmo
+from headstart.encoders.kernels.dropout import Dropout
 from headstart.heads.language_model import LossTerm, NextWordHead
 from headstart.heads.softmax import CHUNK
 from headstart.pretraining.elmo.batches import LanguageModelBatch, Unit
