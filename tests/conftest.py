@@ -90,6 +90,57 @@ def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     return {kind: folder / kind for kind in TINY_RUNS}
 
 
+ENTITIES = [("Anna Berg", "PER"), ("Kofi", "PER"), ("New York", "LOC"), ("Oslo", "LOC"), ("Acme Corp", "ORG")]
+
+
+def tagged(n: int, seed: int) -> list[tuple[list[str], list[str]]]:
+    """Short sentences with one or two names, tagged in BIO."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(n):
+        words: list[str] = []
+        tags: list[str] = []
+        for number in range(rng.choice([1, 2])):
+            filler = rng.choice(VERBS).split() if number else rng.choice(SUBJECTS).split()
+            name, type = rng.choice(ENTITIES)
+            words += [*filler, *name.split()]
+            tags += ["O"] * len(filler) + [f"B-{type}"] + [f"I-{type}"] * (len(name.split()) - 1)
+        found.append(([*words, "."], [*tags, "O"]))
+    return found
+
+
+def conll_text(sentences: list[tuple[list[str], list[str]]]) -> str:
+    return "\n".join(
+        "".join(f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True)) for words, tags in sentences
+    )
+
+
+@pytest.fixture(scope="session")
+def tagged_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """60 tagged sentences to learn from and 30 others, as CoNLL columns."""
+    folder = tmp_path_factory.mktemp("tagged")
+    paths = folder / "train.conll", folder / "dev.conll"
+    for path, (count, seed) in zip(paths, ((60, 1), (30, 2)), strict=True):
+        path.write_text(conll_text(tagged(count, seed)), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture(scope="session")
+def tiny_examples() -> dict[str, list[Any]]:
+    """Ten examples of every registered task, by its name: the contract runs over them."""
+    from headstart.tasks.classify import TextExample
+    from headstart.tasks.conll import TaggedSentence
+
+    sentences = tagged(10, 5)
+    return {
+        "classify": [TextExample(text, label) for text, label in reviews(10, 7)],
+        "tag": [
+            TaggedSentence(tuple(words), tuple(tags), f"line {number}")
+            for number, (words, tags) in enumerate(sentences)
+        ],
+    }
+
+
 @contextmanager
 def threads_of_torch(threads: int) -> Iterator[None]:
     """torch with so many threads, whatever the processes of the tests were given."""

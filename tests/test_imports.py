@@ -12,13 +12,20 @@ import pytest
 import headstart
 
 SOURCE = Path(headstart.__file__).parent
-# Left to right: each may import itself and what stands before it.
-FLOW = [
-    *("errors", "atomic", "config", "progress", "metrics", "cores", "text", "batches", "tasks", "encoders", "mix"),
-    *("heads", "model", "training", "report", "pretraining", "pretrained", "weights", "transfer", "exporting"),
-    *("comparison", "inspection", "cli"),
-]
-WITHOUT_TORCH = ["errors", "atomic", "config", "progress", "metrics", "text", "tasks", "report"]
+# From the ground up: a room imports rooms of lower layers, and rooms before it in its own.
+LAYERS = {
+    "foundation": ["errors", "atomic", "config", "progress", "metrics", "cores"],
+    "text": ["text"],
+    "rows": ["batches"],
+    "encoders": ["encoders"],
+    "model": ["mix", "heads", "model"],
+    "tasks": ["tasks"],
+    "training": ["report", "training", "pretrained"],
+    "verbs": ["pretraining", "weights", "transfer", "exporting", "estimator", "comparison", "inspection"],
+    "command line": ["cli"],
+}
+FLOW = [room for rooms in LAYERS.values() for room in rooms]
+WITHOUT_TORCH = ["errors", "atomic", "config", "progress", "metrics", "text", "report"]
 
 
 def room_of(path: Path) -> str:

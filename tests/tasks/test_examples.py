@@ -130,8 +130,9 @@ def test_a_draw_that_cannot_be():
 
 def test_check_dev_counts_texts_that_stand_in_both():
     train = given(["a  b", "c", "d"], ["x", "y", "x"])
-    assert check_dev(TASK, train, given(["new", "C"]), ["x", "y"]) == []
-    assert check_dev(TASK, train, given([" a b\n", "e"]), ["x", "y"]) == ["1 dev example also stands in train."]
+    assert check_dev(TASK, train, given(["new", "C"], ["x", "y"])) == []
+    one = given([" a b\n", "e"], ["x", "y"])
+    assert check_dev(TASK, train, one) == ["1 dev example also stands in train."]
     both = given(["a b", "c", "e", "c"], ["x", "y", "y", "x"])
     assert check_dev(TASK, train, both) == ["3 dev examples also stand in train."]
 

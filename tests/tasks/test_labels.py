@@ -1,12 +1,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from headstart.errors import DataError
-from headstart.tasks.examples import read_examples
+from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.labels import unify_labels
+from headstart.tasks.reading import ExamplesConfig
+
+
+def read_examples(path: str | Path, config: ExamplesConfig = ExamplesConfig()) -> list[TextExample]:  # noqa: B008
+    return Classify.read(Path(path), config)
+
+
+def examples_of(texts: list[str], labels: list[str]) -> list[TextExample]:
+    return [TextExample(text, label) for text, label in zip(texts, labels, strict=True)]
 
 
 def unified(*labels: str) -> list[str]:
@@ -53,7 +63,7 @@ def test_a_missing_label_of_a_file_is_an_error_with_its_line(missing, tmp_path):
 def test_mixed_types_in_json(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"text": "a", "label": label}) + "\n" for label in [1, "1", 1.0, "1.0", 0]))
-    assert read_examples(path).labels == ["1", "1", "1", "1", "0"]
+    assert [example.label for example in read_examples(path)] == ["1", "1", "1", "1", "0"]
     path.write_text('{"text": "a", "label": true}\n{"text": "b", "label": 1}\n')
     with pytest.raises(DataError, match=r"a\.jsonl:1: has the label 'true', but .*a\.jsonl:2 has '1'"):
         read_examples(path)

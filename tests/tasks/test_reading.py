@@ -8,8 +8,16 @@ import pytest
 
 from headstart.config import resolve
 from headstart.errors import ConfigError, DataError
-from headstart.tasks.examples import Examples, ExamplesConfig, read_examples
-from headstart.tasks.reading import separator_notice
+from headstart.tasks.classify import Classify, TextExample
+from headstart.tasks.reading import ExamplesConfig, separator_notice
+
+
+def read_examples(path: str | Path, config: ExamplesConfig = ExamplesConfig()) -> list[TextExample]:  # noqa: B008
+    return Classify.read(Path(path), config)
+
+
+def examples_of(texts: list[str], labels: list[str]) -> list[TextExample]:
+    return [TextExample(text, label) for text, label in zip(texts, labels, strict=True)]
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -19,23 +27,25 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 TEXTS = ['He said "hi",\nthen left.', "zweite, Zeile\tmit Tab", "三"]
-EXPECTED = Examples(TEXTS, ["good", "bad", "good"])
+EXPECTED = examples_of(TEXTS, ["good", "bad", "good"])
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".jsonl.gz", ".csv.gz"])
 def test_rows_round_trip(tmp_path, suffix):
     file = io.StringIO(newline="")
     if ".csv" in suffix:
-        csv.writer(file).writerows([["label", "id", "text"], *zip(EXPECTED.labels, "012", TEXTS, strict=True)])
+        csv.writer(file).writerows(
+            [["label", "id", "text"], *zip([example.label for example in EXPECTED], "012", TEXTS, strict=True)]
+        )
     else:
-        rows = zip(EXPECTED.labels, TEXTS, strict=True)
+        rows = zip([example.label for example in EXPECTED], TEXTS, strict=True)
         file.writelines(json.dumps({"label": label, "text": text}) + "\n\n" for label, text in rows)
     assert read_examples(write(tmp_path / f"rows{suffix}", file.getvalue())) == EXPECTED
 
 
 def test_quotation_marks_are_plain_in_tsv(tmp_path):
     path = write(tmp_path / "a.tsv.gz", 'sentence\tlabel\n"so\t1\ngood"\t0\n')
-    assert read_examples(str(path)) == Examples(['"so', 'good"'], ["1", "0"])
+    assert read_examples(str(path)) == examples_of(['"so', 'good"'], ["1", "0"])
 
 
 def test_parquet_rows(tmp_path):
@@ -43,8 +53,12 @@ def test_parquet_rows(tmp_path):
     path = tmp_path / "a.parquet"
     table = {"id": [7, 8, 9], "label": [2, 1, 1], "text": TEXTS, "gap": [1.0, None, 2.0], "score": [0.5, 0.7, 0.1]}
     parquet.write_table(pyarrow.table(table), path)
-    assert read_examples(path) == Examples(TEXTS, ["2", "1", "1"])
-    assert read_examples(write(tmp_path / "b.parquet.gz", path.read_bytes())).labels == ["2", "1", "1"]
+    assert read_examples(path) == examples_of(TEXTS, ["2", "1", "1"])
+    assert [example.label for example in read_examples(write(tmp_path / "b.parquet.gz", path.read_bytes()))] == [
+        "2",
+        "1",
+        "1",
+    ]
     with pytest.raises(DataError, match=r"a\.parquet, row 2: the label is empty"):
         read_examples(path, ExamplesConfig(label_field="gap"))
     with pytest.raises(DataError, match=r"a\.parquet, row 1: 'score' must be a class.*got 0\.5.*--label-field"):
@@ -66,7 +80,15 @@ def test_parquet_that_is_not_utf8(tmp_path):
 def test_labels_become_strings(tmp_path):
     labels = [3, -1, True, False, 2.0, " pos ", "1.5"]
     lines = "".join(json.dumps({"text": "x", "label": label}) + "\n" for label in labels)
-    assert read_examples(write(tmp_path / "a.jsonl", lines)).labels == ["3", "-1", "true", "false", "2", "pos", "1.5"]
+    assert [example.label for example in read_examples(write(tmp_path / "a.jsonl", lines))] == [
+        "3",
+        "-1",
+        "true",
+        "false",
+        "2",
+        "pos",
+        "1.5",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,23 +101,23 @@ def test_labels_become_strings(tmp_path):
 )
 def test_the_usual_columns_in_their_order(tmp_path, header, text, label):
     row = ",".join(str(number) for number in range(header.count(",") + 1))
-    assert read_examples(write(tmp_path / "a.csv", f"{header}\n{row}\n")) == Examples([text], [label])
+    assert read_examples(write(tmp_path / "a.csv", f"{header}\n{row}\n")) == examples_of([text], [label])
 
 
 def test_columns_can_be_named(tmp_path):
     path = write(tmp_path / "a.csv", "text,label,body,stars\nno,no,yes,5\n")
     config = ExamplesConfig(text_field="body", label_field="stars")
-    assert read_examples(path, config) == Examples(["yes"], ["5"])
+    assert read_examples(path, config) == examples_of(["yes"], ["5"])
 
 
 def test_empty_columns_at_the_end_of_a_row_do_no_harm(tmp_path):
-    assert read_examples(write(tmp_path / "a.csv", "text,label\na,1,,\n\nb,2\n")) == Examples(["a", "b"], ["1", "2"])
+    assert read_examples(write(tmp_path / "a.csv", "text,label\na,1,,\n\nb,2\n")) == examples_of(["a", "b"], ["1", "2"])
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_a_csv_file_with_another_separator_is_recognised_and_said(tmp_path, separator):
     path = write(tmp_path / "a.csv", f'text{separator}label\n"one, two{separator} three"{separator}1\n')
-    assert read_examples(path) == Examples([f"one, two{separator} three"], ["1"])
+    assert read_examples(path) == examples_of([f"one, two{separator} three"], ["1"])
     notice = separator_notice(path, ExamplesConfig())
     assert notice is not None
     assert "no comma" in notice
@@ -105,7 +127,7 @@ def test_a_csv_file_with_another_separator_is_recognised_and_said(tmp_path, sepa
 
 def test_the_separator_can_be_named(tmp_path):
     path = write(tmp_path / "a.csv", "text|label\na,b;c|1\n")
-    assert read_examples(path, ExamplesConfig(separator="|")) == Examples(["a,b;c"], ["1"])
+    assert read_examples(path, ExamplesConfig(separator="|")) == examples_of(["a,b;c"], ["1"])
     for name in ("tab", "\\t", "\t"):
         assert resolve(ExamplesConfig, {"separator": name}).separator == "\t"
     for wrong in (";;", "", '"'):
@@ -123,10 +145,10 @@ def test_a_wrong_separator_is_suspected(tmp_path):
 
 def test_capitals_in_names_do_not_matter_but_an_exact_name_goes_first(tmp_path):
     path = write(tmp_path / "a.csv", "TEXT,text, Label ,Stars\nno,yes,1,5\n")
-    assert read_examples(path) == Examples(["yes"], ["1"])
-    assert read_examples(path, ExamplesConfig(label_field="stars")).labels == ["5"]
+    assert read_examples(path) == examples_of(["yes"], ["1"])
+    assert [example.label for example in read_examples(path, ExamplesConfig(label_field="stars"))] == ["5"]
     path = write(tmp_path / "b.csv", "Text,sentence,label\nno,yes,1\n")
-    assert read_examples(path).texts == ["yes"]
+    assert [example.text for example in read_examples(path)] == ["yes"]
 
 
 @pytest.mark.parametrize("header", ["text,text,label", "Text,TEXT,label"])

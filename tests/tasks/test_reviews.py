@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
-from headstart.tasks.examples import Examples, read_examples
+from headstart.tasks.classify import Classify, TextExample
+from headstart.tasks.reading import ExamplesConfig
+
+
+def read_examples(path: str | Path, config: ExamplesConfig = ExamplesConfig()) -> list[TextExample]:  # noqa: B008
+    return Classify.read(Path(path), config)
+
+
+def examples_of(texts: list[str], labels: list[str]) -> list[TextExample]:
+    return [TextExample(text, label) for text, label in zip(texts, labels, strict=True)]
+
 
 TRAIN = {
     "aclImdb/train/pos/1_9.txt": b"Great.<br /><br />Truly\xc3\xa9 great.",
@@ -18,7 +28,7 @@ TRAIN = {
     "aclImdb/train/pos/notes.md": b"not a review",
 }
 TEST = {"aclImdb/test/pos/0_9.txt": b"Held out.", "aclImdb/test/neg/0_2.txt": b"Held out too."}
-EXPECTED = Examples(["Dull film.", "Fine.", "Great.  Trulyé great."], ["neg", "pos", "pos"])
+EXPECTED = examples_of(["Dull film.", "Fine.", "Great.  Trulyé great."], ["neg", "pos", "pos"])
 
 
 def folder(root: Path, files: dict[str, bytes]) -> Path:
@@ -45,7 +55,7 @@ def test_a_folder(tmp_path, inner):
 
 def test_the_test_part_of_a_folder_can_be_named(tmp_path):
     examples = read_examples(folder(tmp_path, TRAIN | TEST) / "aclImdb" / "test")
-    assert examples == Examples(["Held out too.", "Held out."], ["neg", "pos"])
+    assert examples == examples_of(["Held out too.", "Held out."], ["neg", "pos"])
 
 
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "A.TGZ"])
@@ -55,12 +65,15 @@ def test_an_archive_gives_its_train_part_in_the_order_of_names(tmp_path, name):
 
 
 def test_an_archive_of_a_test_part_alone(tmp_path):
-    assert read_examples(archive(tmp_path / "a.tgz", TEST)).texts == ["Held out too.", "Held out."]
+    assert [example.text for example in read_examples(archive(tmp_path / "a.tgz", TEST))] == [
+        "Held out too.",
+        "Held out.",
+    ]
 
 
 def test_a_member_path_is_only_a_name(tmp_path):
     files = {"../../train/pos/0_9.txt": b"up", "../../train/neg/0_1.txt": b"down"}
-    assert read_examples(archive(tmp_path / "a.tgz", files)) == Examples(["down", "up"], ["neg", "pos"])
+    assert read_examples(archive(tmp_path / "a.tgz", files)) == examples_of(["down", "up"], ["neg", "pos"])
 
 
 def test_links_in_an_archive_are_passed_over(tmp_path):

@@ -5,8 +5,18 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import ConfigError, DataError
-from headstart.tasks.examples import Examples, ExamplesConfig, label_names, read_examples
+from headstart.tasks.classify import Classify, TextExample, label_names
+from headstart.tasks.reading import ExamplesConfig
 from headstart.tasks.trees import SENTIMENTS, parse_tree
+
+
+def read_examples(path: str | Path, config: ExamplesConfig = ExamplesConfig()) -> list[TextExample]:  # noqa: B008
+    return Classify.read(Path(path), config)
+
+
+def examples_of(texts: list[str], labels: list[str]) -> list[TextExample]:
+    return [TextExample(text, label) for text, label in zip(texts, labels, strict=True)]
+
 
 TREES = """\
 (4 (4 (2 A) (4 (3 warm) (2 film))) (2 .))
@@ -29,13 +39,13 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize("labels_as", [None, 5])
 def test_leaves_are_the_text_and_the_root_is_the_label(tmp_path, name, labels_as):
     examples = read_examples(write(tmp_path / name, TREES), ExamplesConfig(labels_as=labels_as))
-    assert examples == Examples(SENTENCES, [SENTIMENTS[i] for i in (4, 0, 2, 1, 3)])
+    assert examples == examples_of(SENTENCES, [SENTIMENTS[i] for i in (4, 0, 2, 1, 3)])
 
 
 def test_two_classes_leave_the_neutral_out(tmp_path):
     examples = read_examples(write(tmp_path / "a.txt", TREES), ExamplesConfig(labels_as=2))
-    assert examples.texts == [SENTENCES[i] for i in (0, 1, 3, 4)]
-    assert examples.labels == ["positive", "negative", "negative", "positive"]
+    assert [example.text for example in examples] == [SENTENCES[i] for i in (0, 1, 3, 4)]
+    assert [example.label for example in examples] == ["positive", "negative", "negative", "positive"]
     with pytest.raises(DataError, match="holds no example"):
         read_examples(write(tmp_path / "b.txt", "(2 so)\n"), ExamplesConfig(labels_as=2))
 
@@ -79,5 +89,5 @@ def test_labels_as_is_for_trees_only(tmp_path):
 def test_the_published_counts():
     five = read_examples(DATA / "dev.txt")
     assert label_names(five) == SENTIMENTS
-    assert Counter(five.labels) == dict(zip(SENTIMENTS, [139, 289, 229, 279, 165], strict=True))
+    assert Counter(example.label for example in five) == dict(zip(SENTIMENTS, [139, 289, 229, 279, 165], strict=True))
     assert len(read_examples(DATA / "dev.txt", ExamplesConfig(labels_as=2))) == 872
