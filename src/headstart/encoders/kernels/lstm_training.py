@@ -171,8 +171,8 @@ def gradients_through_time(
 ) -> Tensor:
     """Gradients before the projection's clip, (N, P).
 
-    Those before the gates' nonlinearities are written into grad_gates, (N, 4H). A value that lies on the bound counts as
-    clipped, also if it reached the bound exactly.
+    Those before the gates' nonlinearities are written into grad_gates, (N, 4H). A value on the bound counts as clipped,
+    also if it reached the bound exactly.
     """
     cell_clip, projection_clip = clips
     H = states.c.shape[-1]
