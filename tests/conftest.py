@@ -3,11 +3,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+
+from headstart.encoders.base import Encoder
+from headstart.encoders.registry import ENCODERS
 
 # The tests' matrices are so small that a second thread only waits for the first.
 torch.set_num_threads(1)
@@ -65,6 +69,50 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return paths
 
 
+@dataclass(frozen=True)
+class Tiny:
+    """A small encoder for tests. ids_shape: of one token's ids; () for a single number."""
+
+    settings: dict[str, Any]
+    ids_shape: tuple[int, ...] = field(default=())
+
+
+TINY_ENCODERS = {
+    "static": Tiny({"dim": 6}),
+    "elmo": Tiny({"cell": 6, "projection": 4, "filters": [[1, 4], [2, 4]], "char_width": 3, "highway": 1}, (50,)),
+    "bert": Tiny({"layers": 2, "width": 8, "heads": 2, "inner": 12, "positions": 64}),
+}
+"""By kind: every registered encoder needs an entry here and in TINY_RUNS, and is then in every contract test."""
+
+
+def tiny_of(kind: str) -> Tiny:
+    if kind not in TINY_ENCODERS:
+        pytest.fail(f"The encoder '{kind}' has no tiny settings for the tests: add it to TINY_ENCODERS in {__file__}.")
+    return TINY_ENCODERS[kind]
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder() -> Callable[..., Encoder]:
+    """(kind, vocabulary size, **settings that differ) -> a tiny encoder whose weights follow from the seed 0."""
+
+    def build(kind: str, vocabulary_size: int = 300, **settings: Any) -> Encoder:
+        torch.manual_seed(0)
+        return ENCODERS[kind].build({**tiny_of(kind).settings, **settings}, vocabulary_size)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def tiny_ids() -> Callable[..., torch.Tensor]:
+    """(kind, B, T, largest id) -> random ids that the encoder of that kind can read, (B, T) or (B, T, C)."""
+
+    def draw(kind: str, B: int, T: int, largest: int = 261) -> torch.Tensor:
+        shape = (B, T, *tiny_of(kind).ids_shape)
+        return torch.randint(1, largest + 1, shape, generator=torch.Generator().manual_seed(3))
+
+    return draw
+
+
 TINY_RUNS: dict[str, dict[str, Any]] = {
     "static": {"settings": {"objective.dim": 8, "objective.step_words": 200, "tokenizer.min_count": 1}},
     "elmo": {"size": "tiny", "settings": {"encoder.cell": 16, "encoder.projection": 8, "training.batch": 200}},
@@ -83,6 +131,11 @@ def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     folder = tmp_path_factory.mktemp("runs")
     opinions = folder / "opinions.txt"  # so that the words that tell are in the vocabularies
     opinions.write_text("\n\n".join(text for text, _ in reviews(200, 3)) + "\n", encoding="utf-8")
+    missing = ENCODERS.keys() - TINY_RUNS.keys()
+    if missing:
+        pytest.fail(
+            f"{sorted(missing)} have no tiny pretraining run for the tests: add them to TINY_RUNS in {__file__}."
+        )
     for kind, options in TINY_RUNS.items():
         list(
             headstart.pretrain(kind, [corpus, opinions], out=folder / kind, steps=40, cache=folder / "cache", **options)

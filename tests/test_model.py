@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor
 
 from headstart.batches.rows import TextBatch
 from headstart.encoders.base import Encoder
-from headstart.encoders.bert import Bert, BertConfig
-from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.bert import Bert
 from headstart.encoders.kernels.spelling import WORD_PADDING
+from headstart.encoders.registry import ENCODERS
 from headstart.encoders.representations import Representations
-from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError
 from headstart.heads.classify import ClassifyHead
 from headstart.heads.classify import ClassifyHeadConfig as NetworkConfig
@@ -22,17 +21,10 @@ from headstart.mix import MIXES, MixConfig
 from headstart.model import PLACES, Model, build_mixes, check_fit, widths_for_head
 
 C, V = 3, 40
-ELMO = ElmoConfig(cell=6, projection=4, filters=[[1, 4], [2, 4]], char_width=3, highway=1)
-BERT = BertConfig(layers=2, width=8, heads=2, inner=12, positions=12)
-ENCODERS: dict[str, Callable[[], nn.Module]] = {
-    "static": lambda: Static(StaticConfig(dim=6), V),
-    "elmo": lambda: Elmo(ELMO),
-    "bert": lambda: Bert(BERT, V),
-}
-SHAPES = {"static": (1, 6), "elmo": (3, 8), "bert": (3, 8)}
-STAGES = {"static": 1, "elmo": 3, "bert": 3}
 HOWS = ["frozen", "finetune", "gradual"]
 LENGTHS = [6, 3, 4, 6, 5]
+MakeModel = Callable[..., Model]
+MakeBatch = Callable[..., TextBatch]
 
 
 def built(encoder: Encoder | None, shape: tuple[int, int], mix: MixConfig, network: NetworkConfig) -> Model:
@@ -43,27 +35,35 @@ def built(encoder: Encoder | None, shape: tuple[int, int], mix: MixConfig, netwo
     return Model(encoder, shape, mixes, head)
 
 
-def model(kind: str, mix: MixConfig | None = None, network: NetworkConfig | None = None) -> Model:
-    torch.manual_seed(0)
-    network = network or NetworkConfig(width=4)
-    made = built(ENCODERS[kind](), SHAPES[kind], mix or MixConfig(), network).eval()
-    with torch.no_grad():  # away from the zeros and ones where gradients vanish
-        for parameter in made.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    return made
+@pytest.fixture
+def model(tiny_encoder: Callable[..., Encoder]) -> MakeModel:
+    """(kind, mix, network) -> a model with a tiny encoder."""
+
+    def build(kind: str, mix: MixConfig | None = None, network: NetworkConfig | None = None) -> Model:
+        encoder = tiny_encoder(kind, V)
+        made = built(encoder, encoder.shape, mix or MixConfig(), network or NetworkConfig(width=4)).eval()
+        with torch.no_grad():  # away from the zeros and ones where gradients vanish
+            for parameter in made.parameters():
+                parameter.add_(0.2 * torch.randn_like(parameter))
+        return made
+
+    return build
 
 
-def batch_for(kind: str, lengths: list[int] = LENGTHS) -> TextBatch:
-    """Texts of so many units, each unit but the first a word."""
-    T = max(lengths)
-    generator = torch.Generator().manual_seed(1)
-    shape = (len(lengths), T, 50) if kind == "elmo" else (len(lengths), T)
-    ids = torch.randint(1, V, shape, generator=generator)
-    if kind == "elmo":
-        ids[..., 4:] = WORD_PADDING
-    mask = torch.arange(T) < torch.tensor(lengths)[:, None]
-    starts = torch.arange(1, T).expand(len(lengths), -1).masked_fill(~mask[:, 1:], -1)
-    return TextBatch(ids, mask, None, starts, torch.arange(len(lengths)) % C)
+@pytest.fixture
+def batch_for(tiny_ids: Callable[..., Tensor]) -> MakeBatch:
+    """(kind, lengths) -> texts of so many tokens, each token but the first a word."""
+
+    def build(kind: str, lengths: list[int] = LENGTHS) -> TextBatch:
+        T = max(lengths)
+        ids = tiny_ids(kind, len(lengths), T, V - 1)
+        if ids.dim() == 3:
+            ids[..., 4:] = WORD_PADDING
+        mask = torch.arange(T) < torch.tensor(lengths)[:, None]
+        starts = torch.arange(1, T).expand(len(lengths), -1).masked_fill(~mask[:, 1:], -1)
+        return TextBatch(ids, mask, None, starts, torch.arange(len(lengths)) % C)
+
+    return build
 
 
 def row_of(batch: TextBatch, b: int, n: int) -> TextBatch:
@@ -75,14 +75,16 @@ def settings(kind: str) -> Iterator[tuple[MixConfig, NetworkConfig]]:
     for mixing, pool in itertools.product(MIXES, POOLS):
         for place in PLACES:
             yield MixConfig(kind=mixing, place=place), NetworkConfig(width=4, pool=pool)
-        if not (kind == "bert" and mixing == "concat" and pool == "first"):
+        if not (ENCODERS[kind].pools and mixing == "concat" and pool == "first"):
             yield MixConfig(kind=mixing, norm=True), NetworkConfig(cell="none", pool=pool)
     for cell, pool in itertools.product(CELLS, POOLS):
         yield MixConfig(), NetworkConfig(cell=cell, width=8, pool=pool, layers=2)
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_every_combination_repeats_itself_and_gradients_reach_exactly_what_is_trainable(kind: str) -> None:
+def test_every_combination_repeats_itself_and_gradients_reach_exactly_what_is_trainable(
+    kind: str, model: MakeModel, batch_for: MakeBatch
+) -> None:
     batch = batch_for(kind)
     weights = torch.randn(len(LENGTHS), C, generator=torch.Generator().manual_seed(2))
     for mix, network in settings(kind):
@@ -104,11 +106,10 @@ def test_every_combination_repeats_itself_and_gradients_reach_exactly_what_is_tr
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_training_ways_open_the_encoder_from_its_top(kind: str) -> None:
+def test_training_ways_open_the_encoder_from_its_top(kind: str, model: MakeModel) -> None:
     made = model(kind, network=NetworkConfig(cell="none", pool="first"), mix=MixConfig(kind="last"))
     *encoder, head = made.groups()
-    n = STAGES[kind]
-    assert len(encoder) == n
+    n = len(encoder)
 
     def trained() -> list[bool]:
         flags = [{parameter.requires_grad for _, parameter in group} for group in [*encoder, head]]
@@ -125,7 +126,7 @@ def test_training_ways_open_the_encoder_from_its_top(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_groups_hold_every_parameter_once_under_its_name(kind: str) -> None:
+def test_groups_hold_every_parameter_once_under_its_name(kind: str, model: MakeModel) -> None:
     made = model(kind, MixConfig(place="both"))
     *encoder, head = made.groups()
     grouped = [pair for group in [*encoder, head] for pair in group]
@@ -135,7 +136,7 @@ def test_groups_hold_every_parameter_once_under_its_name(kind: str) -> None:
     assert not any(name.startswith("encoder.") for name, _ in head)
 
 
-def test_stages_follow_the_flow_of_the_encoder() -> None:
+def test_stages_follow_the_flow_of_the_encoder(model: MakeModel) -> None:
     bottom, *_, top = model("bert").groups()[:-1]
     assert {name.split(".")[1] for name, _ in bottom} == {"words", "positions", "segments", "norm"}
     assert {".".join(name.split(".")[1:3]) for name, _ in top} == {"blocks.1", "pooler.weight", "pooler.bias"}
@@ -143,7 +144,7 @@ def test_stages_follow_the_flow_of_the_encoder() -> None:
     assert [{name.split(".")[1] for name, _ in stage} for stage in stages] == [{"characters"}, {"layers"}, {"layers"}]
 
 
-def test_the_pooler_is_trained_only_where_it_is_used() -> None:
+def test_the_pooler_is_trained_only_where_it_is_used(model: MakeModel) -> None:
     used = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="first"))
     unused = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="mean"))
     for made, expected in ((used, True), (unused, False)):
@@ -151,7 +152,7 @@ def test_the_pooler_is_trained_only_where_it_is_used() -> None:
         assert {p.requires_grad for p in made.encoder.pooler.parameters()} == {expected}  # type: ignore[union-attr]
 
 
-def test_bert_is_classified_as_published() -> None:
+def test_bert_is_classified_as_published(model: MakeModel, batch_for: MakeBatch) -> None:
     made = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="first"))
     batch = batch_for("bert")
     first = torch.cat([torch.zeros(len(LENGTHS), 1, dtype=torch.int64), batch.word_starts], dim=1)
@@ -163,7 +164,7 @@ def test_bert_is_classified_as_published() -> None:
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_padding_and_neighbours_change_nothing(kind: str) -> None:
+def test_padding_and_neighbours_change_nothing(kind: str, model: MakeModel, batch_for: MakeBatch) -> None:
     made, batch = model(kind, MixConfig(norm=True, place="both")), batch_for(kind)
     together = made(batch)
     for b, n in enumerate(LENGTHS):
@@ -171,7 +172,7 @@ def test_padding_and_neighbours_change_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_ready_features_give_the_same_logits(kind: str) -> None:
+def test_ready_features_give_the_same_logits(kind: str, model: MakeModel, batch_for: MakeBatch) -> None:
     made, batch = model(kind), batch_for(kind)
     encoder = made.encoder
     assert encoder is not None
@@ -180,9 +181,9 @@ def test_ready_features_give_the_same_logits(kind: str) -> None:
         torch.testing.assert_close(made.read(R), made(batch), atol=1e-6, rtol=1e-5)
 
 
-def test_without_an_encoder_only_features_are_read() -> None:
+def test_without_an_encoder_only_features_are_read(batch_for: MakeBatch, tiny_encoder: Callable[..., Encoder]) -> None:
     made, batch = built(None, (3, 8), MixConfig(), NetworkConfig(width=4)), batch_for("elmo")
-    R = ENCODERS["elmo"]()(batch.ids, batch.mask).at_words(batch.word_starts)
+    R = tiny_encoder("elmo", V)(batch.ids, batch.mask).at_words(batch.word_starts)
     assert made.read(R).shape == (len(LENGTHS), C)
     with pytest.raises(ConfigError, match="has no encoder"):
         made(batch)
@@ -190,7 +191,9 @@ def test_without_an_encoder_only_features_are_read() -> None:
     assert len(made.groups()) == 1
 
 
-def test_the_output_place_reads_the_lowest_layer_and_both_places_weigh_apart() -> None:
+def test_the_output_place_reads_the_lowest_layer_and_both_places_weigh_apart(
+    model: MakeModel, batch_for: MakeBatch
+) -> None:
     made, batch = model("elmo", MixConfig(place="output"), NetworkConfig(width=4, pool="mean")), batch_for("elmo")
     encoder = made.encoder
     assert encoder is not None
@@ -201,7 +204,7 @@ def test_the_output_place_reads_the_lowest_layer_and_both_places_weigh_apart() -
     assert both.mix_weights()["input"] != both.mix_weights()["output"]
 
 
-def test_mix_weights_and_penalty_are_those_of_the_mixes() -> None:
+def test_mix_weights_and_penalty_are_those_of_the_mixes(model: MakeModel) -> None:
     made = model("elmo", MixConfig(place="both", pull=0.5))
     learned = made.mix_weights()
     assert list(learned) == ["input", "output"]
@@ -213,7 +216,9 @@ def test_mix_weights_and_penalty_are_those_of_the_mixes() -> None:
     assert model("elmo", MixConfig(kind="last", pull=0.5)).mix_weights() == {}
 
 
-def test_a_frozen_encoder_drops_nothing_in_training_and_an_opened_one_does() -> None:
+def test_a_frozen_encoder_drops_nothing_in_training_and_an_opened_one_does(
+    model: MakeModel, batch_for: MakeBatch
+) -> None:
     made, batch = model("bert", network=NetworkConfig(width=4, dropout=0.0)), batch_for("bert")
     expected = made(batch)
     made.train_only("frozen")
@@ -226,14 +231,14 @@ def test_a_frozen_encoder_drops_nothing_in_training_and_an_opened_one_does() -> 
     assert not torch.allclose(made(batch), expected)
 
 
-def test_no_tensor_is_saved_twice() -> None:
+def test_no_tensor_is_saved_twice(model: MakeModel) -> None:
     made = model("bert", MixConfig(kind="last"), NetworkConfig(cell="none", pool="first"))
     places = [tensor.data_ptr() for tensor in made.state_dict().values()]
     assert len(places) == len(set(places))
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
-def test_eight_examples_are_learned_by_heart(kind: str) -> None:
+def test_eight_examples_are_learned_by_heart(kind: str, model: MakeModel, batch_for: MakeBatch) -> None:
     made, batch = model(kind, network=NetworkConfig(width=8, dropout=0.0)), batch_for(kind, [6, 3, 4, 5, 6, 2, 5, 4])
     assert batch.gold is not None
     made.train_only("finetune")
@@ -246,7 +251,7 @@ def test_eight_examples_are_learned_by_heart(kind: str) -> None:
     assert loss.item() < 0.05
 
 
-def test_what_cannot_be_built_is_refused() -> None:
+def test_what_cannot_be_built_is_refused(model: MakeModel) -> None:
     with pytest.raises(ConfigError, match=r"mix\.place 'both' .* network\.cell is 'none'"):
         built(None, (1, 6), MixConfig(place="both"), NetworkConfig(cell="none"))
     with pytest.raises(ConfigError, match="'concat' is wider than the 8 columns"):
@@ -259,12 +264,12 @@ def test_what_cannot_be_built_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", MIXES)
 @pytest.mark.parametrize("norm", [False, True])
-def test_a_model_that_says_so_reads_the_mean_of_the_words_as_the_words(kind: str, norm: bool) -> None:
+def test_a_model_that_says_so_reads_the_mean_of_the_words_as_the_words(kind: str, norm: bool, model: MakeModel) -> None:
     made = model("elmo", MixConfig(kind=kind, norm=norm), NetworkConfig(cell="none", pool="mean"))
     assert made.reads_mean_of_words() == (kind != "attention" and not norm)
     assert not model("elmo", network=NetworkConfig(cell="none", pool="max")).reads_mean_of_words()
     assert not model("elmo", network=NetworkConfig(cell="lstm", pool="mean", width=4)).reads_mean_of_words()
-    K, D = SHAPES["elmo"]
+    K, D = 3, 8
     made.standardise(torch.randn(K, D), torch.rand(K, D) + 0.5)
     mask = torch.arange(6) < torch.tensor(LENGTHS)[:, None]
     words = torch.randn(K, len(LENGTHS), 6, D) * mask[..., None]
@@ -275,7 +280,7 @@ def test_a_model_that_says_so_reads_the_mean_of_the_words_as_the_words(kind: str
 
 
 @pytest.mark.parametrize("how", HOWS)
-def test_batches_are_divided_for_a_bert_that_is_trained_and_no_recurrent_network(how: str) -> None:
+def test_batches_are_divided_for_a_bert_that_is_trained_and_no_recurrent_network(how: str, model: MakeModel) -> None:
     plain = NetworkConfig(cell="none", pool="first")
     for kind, network, wanted in [
         ("bert", plain, True),

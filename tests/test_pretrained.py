@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 import headstart
 from headstart import pretrained as module
-from headstart.errors import ConfigError, DataError
-from headstart.pretrained import Pretrained
+from headstart.encoders.registry import ENCODERS
+from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.pretrained import Pretrained, load_run, save_run, weights_of
 
-KINDS = ["static", "elmo", "bert"]
 WHO = ["The cat", "Every child", "Nobody", "The old actor , my friend ,"]
 WHAT = ["the film", "a long play", "old songs .", "the music", "his work", "a new story and the city", "it", "the dog"]
 SENTENCES = [f"{who} likes {what}" for what in WHAT for who in WHO]
@@ -30,7 +32,7 @@ def opened(runs: dict[str, Path], kind: str) -> Pretrained:
     return headstart.load(runs[kind])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENCODERS)
 def test_a_sentence_has_the_same_vectors_whatever_block_it_is_in(
     kind: str, pretrained_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,3 +100,73 @@ def test_ten_times_the_sentences_take_no_more_memory(
     peak_of(encoder, 600)  # what is allocated once
     few, many = peak_of(encoder, 2_000), peak_of(encoder, 20_000)
     assert many < 1.2 * few
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_a_run_that_is_saved_again_holds_the_same(kind: str, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    first = opened(pretrained_runs, kind)
+    save_run(first, tmp_path / "again", {}, "")
+    second = load_run(tmp_path / "again")
+    assert second.kind == kind
+    assert second.heads.keys() == first.heads.keys()
+    mine, other = weights_of(first), weights_of(second)
+    assert mine.keys() == other.keys()
+    assert all(torch.equal(mine[name], other[name]) for name in mine)
+    np.testing.assert_array_equal(first.represent(SENTENCES[:1])[0], second.represent(SENTENCES[:1])[0])
+
+
+def test_heads_come_along_by_their_names(pretrained_runs: dict[str, Path]) -> None:
+    heads = {kind: set(opened(pretrained_runs, kind).heads) for kind in ("static", "elmo", "bert")}
+    assert heads == {"static": set(), "elmo": {"head"}, "bert": {"masked", "next"}}
+
+
+@pytest.mark.parametrize(
+    ("renamed", "message"),
+    [("nonsense", "'nonsense', which is neither the encoder nor a known head"), ("head", "'head' is for ELMo")],
+)
+def test_an_unknown_head_or_one_of_another_encoder_is_refused(
+    renamed: str, message: str, pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    save_run(opened(pretrained_runs, "bert"), tmp_path / "run", {}, "")
+    weights = tmp_path / "run" / "weights.safetensors"
+    tensors = load_file(weights)
+    save_file({name.replace("next.", f"{renamed}."): value for name, value in tensors.items()}, weights)
+    with pytest.raises(CheckpointError, match=message):
+        load_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_loading_leaves_torchs_generator_alone(kind: str, pretrained_runs: dict[str, Path]) -> None:
+    before = torch.get_rng_state()
+    opened(pretrained_runs, kind).represent(SENTENCES[:2])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("given", ["one string", b"bytes"])
+def test_one_string_is_not_a_list_of_sentences(given: str | bytes, pretrained_runs: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match="list of sentences is wanted, one string was given"):
+        opened(pretrained_runs, "static").represent(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"film", ["a", None], {"text": "a"}])
+def test_a_sentence_that_is_none_is_named(wrong: object, pretrained_runs: dict[str, Path]) -> None:
+    encoder = opened(pretrained_runs, "static")
+    for carry_state in (False, True):
+        with pytest.raises(DataError, match=r"Sentence 2 is .*; wanted a string, or a list of words"):
+            encoder.represent(["fine", wrong], carry_state=carry_state)  # type: ignore[list-item]
+    with pytest.raises(DataError, match="list of sentences is wanted; got None"):
+        encoder.represent(None)  # type: ignore[arg-type]
+
+
+def test_words_may_come_as_a_list_a_tuple_or_an_array(pretrained_runs: dict[str, Path]) -> None:
+    words = ["The", "cat", "likes", "it"]
+    encoder = opened(pretrained_runs, "elmo")
+    first, *others = encoder.represent([words, tuple(words), np.array(words)])  # type: ignore[list-item]
+    assert all(np.array_equal(first, other) for other in others)
+
+
+def test_it_says_what_it_is_in_a_line(pretrained_runs: dict[str, Path]) -> None:
+    assert repr(opened(pretrained_runs, "bert")) == (
+        f"<Pretrained bert: BERT, 3 layers of 16, vocabulary {len(opened(pretrained_runs, 'bert').tokenizer):,}, "
+        "heads masked, next>"
+    )

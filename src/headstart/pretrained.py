@@ -94,12 +94,13 @@ class Pretrained:
 
     def _rows(self, sentences: Iterable[Sentence]) -> Iterator[TextRow]:
         if isinstance(sentences, str | bytes):
-            raise DataError("a list of sentences is wanted, one string was given. Put it in a list.")
+            raise DataError("A list of sentences is wanted, one string was given. Put it in a list.")
+        if not isinstance(sentences, Iterable):
+            raise DataError(f"A list of sentences is wanted; got {sentences!r:.80}.")
         return (self._row(number, sentence) for number, sentence in enumerate(sentences, start=1))
 
     def _row(self, number: int, sentence: Sentence) -> TextRow:
-        words = None if isinstance(sentence, str | bytes | Joined) or not isinstance(sentence, Sequence) else sentence
-        if not isinstance(sentence, str | Joined) and (words is None or not all(isinstance(w, str) for w in words)):
+        if not is_sentence(sentence):
             raise DataError(f"Sentence {number} is {sentence!r:.80}; wanted a string, or a list of words.")
         return text_row(self.encoder, self.tokenizer, sentence)
 
@@ -182,6 +183,13 @@ class Pretrained:
         states, self.carried["lstm"] = self.encoder.infer_from(self.carried.get("lstm"), batch.ids, batch.mask)
         R = Representations(torch.stack(states), batch.mask).at_words(batch.word_starts)
         return [R.layers[:, i, : len(row.word_starts)].cpu().numpy().copy() for i, row in enumerate(rows)]
+
+
+def is_sentence(value: object) -> bool:
+    """Whether a value that a caller gave is a `Sentence`."""
+    if isinstance(value, str | Joined):
+        return True
+    return isinstance(value, Sequence | np.ndarray) and all(isinstance(word, str) for word in value)
 
 
 def chosen_layers(layers: Layers, encoder: Encoder) -> list[int]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 
-from headstart.batches.rows import collate, sorted_batches, text_row
+import headstart
+from headstart.batches.rows import Joined, collate, kept_of_pair, sorted_batches, text_row
+from headstart.encoders.base import Encoder
+from headstart.encoders.bert import Bert
 from headstart.encoders.elmo import Elmo
 from headstart.encoders.static import Static
+from headstart.errors import CheckpointError, ConfigError
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
+from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, build_wordpiece
 
 
 @pytest.fixture
@@ -52,3 +61,103 @@ def test_batches_hold_rows_of_like_length_and_every_row_once() -> None:
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
     assert all(len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= 12 for batch in batches)
     assert [lengths[row] for batch in batches for row in batch] == sorted(lengths)
+
+
+PIECES = [*SPECIALS, "a", "b", "##b", "c", "d", "e"]
+CLS, SEP = PIECES.index("[CLS]"), PIECES.index("[SEP]")
+A, B, BB, C, D, E = (PIECES.index(piece) for piece in ("a", "b", "##b", "c", "d", "e"))
+
+
+@pytest.fixture
+def pieces() -> WordPieceTokenizer:
+    return build_wordpiece(PIECES, lowercase=True)
+
+
+def test_bert_stands_between_its_marks_and_a_word_where_its_first_piece_does(pieces: WordPieceTokenizer) -> None:
+    for text in ("a bb c", ["a", "bb", "c"], ("a", "bb", "c")):
+        row = text_row(Bert, pieces, text)
+        assert row.ids.tolist() == [CLS, A, B, BB, C, SEP]
+        assert row.word_starts.tolist() == [1, 2, 4]
+        assert row.segments is None
+
+
+def test_a_pair_has_its_second_text_in_segment_1(pieces: WordPieceTokenizer) -> None:
+    for pair in (Joined("a bb", "c d"), Joined(("a", "bb"), ("c", "d"))):
+        row = text_row(Bert, pieces, pair)
+        assert row.ids.tolist() == [CLS, A, B, BB, SEP, C, D, SEP]
+        assert row.segments is not None
+        assert row.segments.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
+        assert row.word_starts.tolist() == [1, 2, 5, 6]
+        assert not row.cut
+    assert text_row(Bert, pieces, Joined("a", "c"), with_first=True).word_starts.tolist() == [0, 1, 3]
+
+
+def test_of_a_long_pair_the_longer_text_is_cut_first_at_its_end(pieces: WordPieceTokenizer) -> None:
+    # Five tokens are kept besides the two marks of a single text; a pair has one mark more.
+    row = text_row(Bert, pieces, Joined("a bb c d e", "d e"), longest=5)
+    assert row.ids.tolist() == [CLS, A, B, SEP, D, E, SEP]
+    assert row.word_starts.tolist() == [1, 2, 4, 5]
+    assert row.cut
+    assert len(text_row(Bert, pieces, Joined("a", ""), longest=0).ids) == 3
+
+
+def popped(first: int, second: int, longest: int) -> tuple[int, int]:
+    """BERT's own loop."""
+    while first + second > longest:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return first, second
+
+
+def test_pairs_are_cut_as_berts_own_loop_does() -> None:
+    for first, second, longest in itertools.product(range(8), range(8), range(12)):
+        assert kept_of_pair(first, second, longest) == popped(first, second, longest)
+    assert kept_of_pair(7, 9, None) == (7, 9)
+
+
+def test_pairs_and_single_texts_share_a_batch(pieces: WordPieceTokenizer) -> None:
+    single = text_row(Bert, pieces, "a b c d e")
+    batch = collate([single, text_row(Bert, pieces, Joined("a", "c d"))])
+    assert batch.segments is not None
+    assert batch.segments.tolist() == [[0] * 7, [0, 0, 0, 1, 1, 1, 0]]
+    assert collate([single]).segments is None
+
+
+@pytest.mark.parametrize("encoder", [Static, Elmo])
+def test_an_encoder_without_segments_refuses_a_pair(encoder: type[Encoder], words: WordTokenizer) -> None:
+    with pytest.raises(ConfigError, match="reads one text at a time"):
+        text_row(encoder, words, Joined("a", "b"))
+
+
+def test_bert_needs_word_pieces(words: WordTokenizer) -> None:
+    with pytest.raises(CheckpointError, match="BERT reads word pieces, and this tokenizer is of the kind 'words'"):
+        text_row(Bert, words, "a")
+
+
+def test_a_pair_is_read_as_transformers_reads_it(pieces: WordPieceTokenizer, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(PIECES),
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=20,
+        max_position_embeddings=16,
+    )
+    model = transformers.BertForPreTraining(config).eval()
+    model.save_pretrained(tmp_path)
+    pieces.save(tmp_path)
+    tokenizer = transformers.BertTokenizerFast(vocab_file=str(tmp_path / "vocab.txt"))
+    theirs = tokenizer("a bb c", "d e", return_tensors="pt")
+    pair = Joined("a bb c", "d e")
+    batch = collate([text_row(Bert, pieces, pair)])
+    assert torch.equal(batch.ids, theirs["input_ids"])
+    assert batch.segments is not None
+    assert torch.equal(batch.segments, theirs["token_type_ids"])
+    with torch.no_grad():
+        expected = model.bert(**theirs).last_hidden_state[0, [1, 2, 4, 6, 7]].numpy()
+    (vectors,) = headstart.load(tmp_path).represent([pair], "top")
+    np.testing.assert_allclose(vectors[0], expected, atol=1e-5)
