@@ -34,10 +34,15 @@ def test_the_list_fits_and_says_what_is_here(tiny: Path) -> None:
 
 
 def test_a_name_gives_its_folder_and_how_to_use_it(tiny: Path) -> None:
-    folder, use = RUNNER.invoke(app, ["get", "tiny", "--quiet"]).stdout.splitlines()
+    folder, use = RUNNER.invoke(app, ["get", "tiny"]).stdout.splitlines()
     assert folder == str(tiny)
     assert "--train tiny " in use
     assert str(tiny / "tiny.csv") in use
+
+
+def test_quiet_is_silent(tiny: Path) -> None:
+    done = RUNNER.invoke(app, ["get", "tiny", "--quiet"])
+    assert (done.exit_code, done.output) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`headstart encode SRC TEXT`: the vectors of a text, line by line, as a .npy file."""
+"""`headstart encode SRC TEXT`: the vectors of every line of a text, as a .npy file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def encode(
     field: Annotated[str | None, typer.Option("--field", help="Tables: the column with the text.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """The vectors of every line of a text, as numpy opens them; the text may be of any length."""
+    """Write the vectors of every line of a text to a numpy file, in constant memory."""
     from headstart.inspection.encode import encode as run_encode
 
     done = watched(
@@ -47,7 +47,7 @@ def encode(
 
 
 def layer(given: str) -> Layers:
-    """A word is taken as it is: whether it is a good one is said where the layers are known."""
+    """A number, or a word; `encode` checks it once the number of layers is known."""
     try:
         return int(given)
     except ValueError:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headstart.cli.transfer import Quiet
 from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def get(
         str | None, typer.Argument(metavar="NAME", help="A name that --list shows, or hf:org/name[@revision].")
     ] = None,
     list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
-    quiet: Quiet = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
 ) -> None:
     """Download weights or texts once, check them, and keep them in the cache (HEADSTART_HOME)."""
     from headstart.config import cache_home
@@ -35,13 +34,17 @@ def get(
             raise ConfigError("get takes either a NAME or --list, which shows the names.")
         show_list(home)
     elif name.startswith(PREFIX):
-        typer.echo(watched(fetch_hub(name, home), quiet))
-        typer.echo(use_of(name))
+        say(quiet, watched(fetch_hub(name, home), quiet), use_of(name))
     else:
         entry = find(name)
         folder = watched(fetch(name, home), quiet)
+        say(quiet, folder, texts_use_of(entry, folder) if entry.kind == "texts" else use_of(name))
+
+
+def say(quiet: bool, folder: Path, use: str) -> None:
+    if not quiet:
         typer.echo(folder)
-        typer.echo(texts_use_of(entry, folder) if entry.kind == "texts" else use_of(name))
+        typer.echo(use)
 
 
 def use_of(name: str) -> str:
@@ -74,7 +77,7 @@ def show_list(home: Path) -> None:
 
 
 def where_text(entry: Entry, home: Path) -> str:
-    """Whether it is in the cache, and else where it comes from."""
+    """Whether it is in the cache, or else where it would be downloaded from."""
     from headstart.errors import DataError
     from headstart.weights.catalogue import WheelSource
     from headstart.weights.fetching import is_here

@@ -1,17 +1,37 @@
-"""The command line: parse, call one public function, show, exit code. Nothing here imports torch."""
+"""The command line: parse, call one public function, show the result, set the exit code. Nothing here imports torch."""
 
 from __future__ import annotations
 
 import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, transfer, weights
 from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.errors import HeadstartError
 
+# What a shell reports for a process ended by SIGINT and by SIGPIPE.
+INTERRUPTED, BROKEN_PIPE = 130, 141
+
+
+class Commands(TyperGroup):
+    """Ctrl-C ends any command in one line, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # a closed pipe is noticed here, while it can still be handled
+            return result
+        except KeyboardInterrupt:
+            print("headstart: Stopped.", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="headstart",
+    cls=Commands,
     help="Pretrain word vectors, ELMo or BERT on your own text, and carry what they learned to your labels.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,8 +51,25 @@ app.command("neighbours")(neighbours.neighbours)
 app.command("demo")(demo.demo)
 
 
+def show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"headstart {version('headstart')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
 def run() -> None:
-    """What a user caused is one sentence and exit code 2; anything else is our bug and keeps its traceback."""
+    """A mistake of the user's is one sentence and exit code 2; anything else is a bug and keeps its traceback."""
     if TRAINING.intersection(sys.argv[1:2]):
         tune_allocator()
     try:
@@ -40,6 +77,8 @@ def run() -> None:
     except HeadstartError as error:
         print(f"headstart: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output is gone (as with `| head`); there is nobody to tell
-        sys.exit(1)
+    except SystemExit as end:
+        # The reader of our output has left, as with `| head`: typer and rich end silently, but with 1.
+        if isinstance(end.__context__, BrokenPipeError):
+            sys.exit(BROKEN_PIPE)
+        raise

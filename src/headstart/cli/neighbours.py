@@ -1,4 +1,4 @@
-"""`headstart neighbours SRC WORD`: who lies near a word, in the vocabulary or in real sentences."""
+"""`headstart neighbours SRC WORD`: the words with the nearest vectors, in the vocabulary or in sentences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headstart.cli.fill import Most, check_most
 from headstart.cli.weights import SourceArgument, watched
 
 MOST_SENTENCES = 2_000
@@ -20,7 +21,7 @@ def neighbours(
     text: Annotated[
         list[str] | None, typer.Option("--among", metavar="TEXT", help="Text whose sentences are searched.")
     ] = None,
-    most: Annotated[int, typer.Option("--most", help="How many to show.")] = 8,
+    most: Most = 8,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
 ) -> None:
     """The words nearest to WORD: of the vocabulary (word vectors), or in other sentences (ELMo, BERT)."""
@@ -28,6 +29,7 @@ def neighbours(
     from headstart.inspection.neighbours import neighbours_in_context, word_neighbours
     from headstart.weights.sources import open_source
 
+    check_most(most)
     pretrained = watched(open_source(source), quiet)
     if pretrained.kind == "static":
         for found in word_neighbours(pretrained, word, most):

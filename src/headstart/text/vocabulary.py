@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headstart.atomic import write_text
 from headstart.errors import CheckpointError, DataError
+from headstart.text.building import CACHE_ADVICE
 
 SENTENCE_START, SENTENCE_END, UNKNOWN = SPECIALS = ("<S>", "</S>", "<UNK>")
 HEADER = "# headstart words lowercase="
@@ -136,9 +137,10 @@ class WordCounter:
         return Vocabulary(words, counts, self.lowercase)
 
     def save(self, path: Path) -> None:
-        """One `word TAB count` a line, after a line with what else is known."""
+        """Into the cache: a header with total and floor, then one `word TAB count` a line."""
         lines = (f"{word}\t{count}" for word, count in self.counts.items())
-        write_text(path, "\n".join([f"{COUNTS_HEADER}\t{self.total}\t{self.floor}", *lines, ""]))
+        text = "\n".join([f"{COUNTS_HEADER}\t{self.total}\t{self.floor}", *lines, ""])
+        write_text(path, text, CACHE_ADVICE)
 
     @classmethod
     def load(cls, path: Path, lowercase: bool) -> WordCounter | None:

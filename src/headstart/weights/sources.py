@@ -69,6 +69,8 @@ def local(source: Source, home: Path) -> Generator[Progress, None, tuple[Path, .
     if isinstance(source, tuple):
         return tuple(Path(part) for part in source)
     text = str(source)
+    if not text.strip():
+        raise ConfigError(f"The source is empty; wanted {KINDS_OF_SOURCE}.")
     if text.startswith(HUB):
         repository, _, revision = text.removeprefix(HUB).partition("@")
         return ((yield from fetch_hub(repository, home, revision=revision or None)),)
