@@ -43,6 +43,11 @@ def test_quiet_is_silent(corpus: Path, tmp_path: Path) -> None:
     [
         (["pretrain", "bert", "none.txt", "--out", "run"], "none.txt"),
         (["pretrain", "bert", "--out", "run"], "no text to learn from"),
+        (["pretrain", "bert", "--out", "run", "--resume"], "run: there is no run to resume in this folder"),
+        (["pretrain", "static", "{corpus}", "--out", "run", "--epochs", "nan"], "training.epochs"),
+        (["pretrain", "static", "{corpus}", "--out", "run", "--dim", "1000000000"], "GB of memory"),
+        (["pretrain", "bert", "{corpus}", "--out", "run", "--mask-rate", "-3"], "objective.mask_rate"),
+        (["pretrain", "bert", "{corpus}", "--out", "run", "--budget", "0"], "training.budget"),
         (["pretrain", "bert", "{corpus}", "--out", "run", "--set", "encoder.layer=3"], "Did you mean 'layers'?"),
         (["pretrain", "bert", "{corpus}", "--out", "run", "--size", "hug"], "No BERT size called 'hug'"),
         (["pretrain", "static", "{corpus}", "--out", "run", "--method", "skipgramm"], "Did you mean 'skipgram'?"),

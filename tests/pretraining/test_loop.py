@@ -72,8 +72,6 @@ def test_time_spent_before_counts() -> None:
 def test_lengths_exclude_each_other() -> None:
     with pytest.raises(ConfigError, match="exclude each other; got steps and budget"):
         resolve(TrainingConfig, {"steps": 5, "budget": "10m"})
-    with pytest.raises(
-        ConfigError, match="'steps' in the configuration: input should be greater than or equal to 1; got 0"
-    ):
+    with pytest.raises(ConfigError, match=r"'steps' in .* greater than or equal to 1; got 0"):
         resolve(TrainingConfig, {"steps": 0})
     assert resolve(TrainingConfig, {"budget": "10m"}).budget == 600.0

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 
 import pytest
 import torch
@@ -117,6 +119,32 @@ def test_the_callers_generator_is_left_alone() -> None:
     torch.manual_seed(3)
     one.step(0, 1.0)
     assert torch.equal(torch.rand(2), expected)
+
+
+@pytest.mark.parametrize(("model", "batch"), MODELS)
+def test_two_runs_in_two_threads_have_the_losses_of_one_alone(model, batch) -> None:
+    batches = [batch(4, seed=i) for i in range(3)]
+    learners = [learner(model(dropout=0.3), batches) for _ in range(3)]
+    ready = Barrier(2)
+
+    def losses(one: NeuralLearner) -> list[float]:
+        ready.wait()
+        return [one.step(i, 1.0).loss for i in range(8)]
+
+    alone = [learners[0].step(i, 1.0).loss for i in range(8)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(losses, learners[1:])) == [alone, alone]
+
+
+@pytest.mark.parametrize("rate", [1e-4, 1e300])
+def test_the_advice_after_divergence_is_a_rate_that_works(rate: float) -> None:
+    one = learner(bert(), [masked_batch(2, 0)], learning_rate=rate)
+    with torch.no_grad():
+        next(one.model.parameters()).fill_(float("inf"))
+    with pytest.raises(DataError) as caught:
+        one.step(0, 1.0)
+    advised = float(str(caught.value).rpartition("=")[2].removesuffix("."))
+    assert 0 < advised <= min(rate, 1e-3)
 
 
 @pytest.mark.parametrize(("model", "batch"), MODELS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -234,6 +237,40 @@ def test_word_vectors_go_on_as_what_they_began_as(corpus: Path, tmp_path: Path) 
         headstart.pretrain("bert", out=tmp_path / "run", resume=True)
 
 
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_the_callers_generators_are_left_alone(kind: str, corpus: Path, tmp_path: Path) -> None:
+    def state() -> tuple[bytes, object, str]:
+        return torch.get_rng_state().numpy().tobytes(), random.getstate(), repr(np.random.get_state())
+
+    before = state()
+    vectors = {"vectors": str(tmp_path / "words")} if kind in ("elmo", "bert") else {}
+    if vectors:
+        pretrain("skipgram", corpus, tmp_path / "words", steps=1)
+    pretrain(kind, corpus, tmp_path / "run", settings=vectors)
+    assert state() == before
+
+
+def test_a_run_of_a_few_steps_says_so_in_its_card(corpus: Path, tmp_path: Path) -> None:
+    text = tmp_path / "long.txt"
+    text.write_text((corpus.read_text() + "\n") * 5)
+    pretrain("bert", text, tmp_path / "short", steps=1, settings={"training.batch": 32})
+    pretrain("bert", text, tmp_path / "longer", steps=20, settings={"training.batch": 32})
+    short, longer = ((tmp_path / name / "CARD.md").read_text() for name in ("short", "longer"))
+    assert re.search(r"Finished\. \*\*Warning: this is 0\.\d+ % of one pass over the text", short)
+    assert "Finished." in longer
+    assert "Warning" not in longer
+
+
+def test_two_runs_cannot_start_in_one_folder(corpus: Path, tmp_path: Path) -> None:
+    first = headstart.pretrain("skipgram", corpus, out=tmp_path / "run", steps=6, **TINY["skipgram"])
+    next(first)  # it is still reading the text
+    with pytest.raises(CheckpointError, match="another process is at work on this run"):
+        pretrain("glove", corpus, tmp_path / "run")
+    *_, finished = first
+    assert finished.steps == 6
+    assert "skipgram" in (tmp_path / "run" / "config.toml").read_text()
+
+
 # Bad input: one clear sentence each, and nothing left behind.
 
 
@@ -300,6 +337,48 @@ def test_wrong_keys_sizes_and_kinds(corpus: Path, tmp_path: Path) -> None:
     refuses("such as 90s, 10m", ConfigError, "bert", corpus, out, budget="soon")
     with pytest.raises(ConfigError, match=r"No encoder called 'brt'\. Did you mean 'bert'"):
         headstart.pretrain("brt", corpus, out=out)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "says"),
+    [
+        ("skipgram", {"epochs": math.nan}, r"'training\.epochs'"),
+        ("skipgram", {"epochs": math.inf}, r"'training\.epochs'.*finite"),
+        ("skipgram", {"epochs": -1.0}, r"'training\.epochs'.*greater than 0"),
+        ("bert", {"budget": "0"}, r"'training\.budget'.*greater than 0"),
+        ("bert", {"steps": 0}, r"'training\.steps'.*greater than or equal to 1"),
+        ("bert", {"settings": {"objective.mask_rate": math.nan}}, r"'objective\.mask_rate'"),
+        ("bert", {"settings": {"objective.mask_rate": 1.5}}, r"'objective\.mask_rate'.*less than 1"),
+        ("bert", {"settings": {"objective.mask_rate": 1.0}}, r"'objective\.mask_rate'.*less than 1"),
+        ("bert", {"settings": {"objective.mask_rate": 0.0}}, r"'objective\.mask_rate'.*greater than 0"),
+        ("bert", {"settings": {"objective.mask_rate": -3.0}}, r"'objective\.mask_rate'.*greater than 0"),
+        ("bert", {"settings": {"optimizer.learning_rate": math.nan}}, r"'optimizer\.learning_rate'"),
+        ("bert", {"settings": {"optimizer.learning_rate": math.inf}}, r"'optimizer\.learning_rate'.*finite"),
+        ("bert", {"settings": {"optimizer.learning_rate": -1.0}}, r"'optimizer\.learning_rate'.*greater than 0"),
+        ("elmo", {"settings": {"optimizer.beta1": 2.0}}, r"'optimizer\.beta1'.*less than 1"),
+        ("skipgram", {"settings": {"objective.dim": 10**9}}, r"needs [\d,]+ GB of memory .* but [\d.]+ GB"),
+        ("glove", {"settings": {"objective.dim": 10**9}}, r"needs [\d,]+ GB of memory .* but [\d.]+ GB"),
+        ("bert", {"settings": {"encoder.width": 10**7, "encoder.heads": 2}}, r"needs [\d,]+ GB of memory"),
+    ],
+)
+def test_numbers_out_of_bounds(kind: str, options: dict[str, Any], says: str, corpus: Path, tmp_path: Path) -> None:
+    refuses(says, ConfigError, kind, corpus, tmp_path / "run", **options)
+
+
+def test_resume_where_there_is_nothing(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"new: there is no run to resume in this folder"):
+        headstart.pretrain("bert", out=tmp_path / "new", resume=True)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("place", ["log.jsonl", "state/step-000000006.safetensors", "state/step-000000006.json"])
+def test_resume_where_a_file_became_a_folder(place: str, corpus: Path, tmp_path: Path) -> None:
+    pretrain("skipgram", corpus, tmp_path / "run")
+    (tmp_path / "run" / place).unlink()
+    (tmp_path / "run" / place).mkdir()
+    with pytest.raises(CheckpointError, match=Path(place).name) as caught:
+        list(headstart.pretrain("skipgram", out=tmp_path / "run", resume=True))
+    assert "\n" not in str(caught.value)
 
 
 def test_resume_with_a_changed_config_or_text(corpus: Path, tmp_path: Path) -> None:

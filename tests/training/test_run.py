@@ -70,13 +70,6 @@ def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage:
     assert "one before it" in notices[0]
 
 
-def test_only_broken_checkpoints_is_an_error(run: RunDirectory) -> None:
-    run.save(CheckpointNote(steps=1), STATE)
-    run._files(1)[0].write_bytes(b"")
-    with pytest.raises(CheckpointError, match="its only checkpoint is broken"):
-        run.restore()
-
-
 def test_tensors_without_their_note_do_not_count(run: RunDirectory) -> None:
     """The moment between the two writes: a kill there must leave the one before in force."""
     run.save(CheckpointNote(steps=1), STATE)
@@ -157,3 +150,67 @@ def test_what_a_killed_process_left_half_written_is_removed(run: RunDirectory) -
         path.write_text("half")
     with run.locked():
         assert not any(path.exists() for path in left)
+
+
+def test_a_run_without_checkpoints_leaves_no_lock_behind(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "task")
+    with run.locked(new=True):
+        run.write_card("done")
+    assert os.listdir(run.path) == ["CARD.md"]
+
+
+def test_the_lock_of_a_new_run_refuses_a_folder_that_was_filled_meanwhile(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "task")
+    with RunDirectory(run.path).locked(new=True):
+        run.write_card("done")
+    with pytest.raises(CheckpointError, match="another process has written a run there"), run.locked(new=True):
+        raise AssertionError("the lock was given")
+
+
+def test_a_run_that_failed_before_it_wrote_anything_leaves_no_folder(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "task")
+    with pytest.raises(KeyError), run.locked(new=True):
+        raise KeyError
+    run.remove_if_empty()
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_nothing_goes_on_where_every_checkpoint_is_broken(run: RunDirectory, count: int) -> None:
+    for steps in range(1, count + 1):
+        run.save(CheckpointNote(steps=steps), STATE)
+        run._files(steps)[0].write_bytes(b"")
+    with pytest.raises(CheckpointError) as caught:
+        run.restore()
+    assert "Going on" not in str(caught.value)
+    assert ("its only checkpoint is broken" if count == 1 else "all 2 checkpoints are broken") in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["tensors", "note"])
+def test_a_folder_in_the_place_of_a_checkpoint_file_is_a_broken_checkpoint(run: RunDirectory, kind: str) -> None:
+    run.save(CheckpointNote(steps=1), STATE)
+    run.save(CheckpointNote(steps=2), STATE)
+    file = run._files(2)[0 if kind == "tensors" else 1]
+    file.unlink()
+    file.mkdir()
+    progress, _, notices = run.restore()
+    assert (progress.steps, len(notices)) == (1, 1)
+
+
+def test_a_folder_in_the_place_of_the_log_is_one_sentence(run: RunDirectory) -> None:
+    run.log_file.mkdir()
+    with pytest.raises(CheckpointError, match=r"log\.jsonl: is not a file; move it away"):
+        run.rewind_log(0)
+
+
+def test_files_that_only_look_like_checkpoints_do_not_count(run: RunDirectory) -> None:
+    (run.state / "step-copy.json").write_text("{}")
+    assert run.restore() == (CheckpointNote(), None, [])
+
+
+def test_a_note_whose_numbers_are_words_is_broken(run: RunDirectory) -> None:
+    run.save(CheckpointNote(steps=1), STATE)
+    note = run._files(1)[1]
+    note.write_text(note.read_text().replace('"elapsed": 0.0', '"elapsed": "long"'))
+    with pytest.raises(CheckpointError, match="note is broken"):
+        run.restore()

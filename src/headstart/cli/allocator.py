@@ -10,8 +10,8 @@ M_TRIM_THRESHOLD = -1
 M_MMAP_MAX = -4
 NEVER = -1
 
-TRAINING = frozenset({"pretrain", "transfer", "compare", "demo"})
-"""Commands that train. The others stream, and should stay small."""
+TRAINING = frozenset({"transfer", "compare", "demo"})
+"""Commands that train from the beginning. `pretrain` tunes it once the text is read; the others should stay small."""
 
 
 def tune_allocator() -> bool:

@@ -1,4 +1,4 @@
-"""`headstart pretrain static|elmo|bert`: flags to settings, then one call, watched by a display."""
+"""`headstart pretrain static|elmo|bert`: flags to settings, then one call, with its progress shown."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def common_options(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
 ) -> None:
-    """What every kind of run takes. Only the signature is used."""
+    """The options that every objective takes. Only the signature is used."""
 
 
 def command(function: Callable[..., None]) -> None:
@@ -95,7 +95,7 @@ def static(
 
     if method is not None:
         pick(dict.fromkeys(STATIC_METHODS), method, "method")
-    watch(method or "static", None, {"objective.dim": dim}, **common)
+    run_and_show(method or "static", None, {"objective.dim": dim}, **common)
 
 
 @command
@@ -108,7 +108,7 @@ def elmo(
     vectors: Vectors = None,
 ) -> None:
     """ELMo: a forward and a backward LSTM language model over characters."""
-    watch("elmo", size, {"encoder.directions": directions, "vectors": vectors}, **common)
+    run_and_show("elmo", size, {"encoder.directions": directions, "vectors": vectors}, **common)
 
 
 @command
@@ -118,9 +118,10 @@ def bert(
         str | None, typer.Option("--size", help="tiny, mini, small, medium, base or large. Default: mini.")
     ] = None,
     mask_rate: Annotated[
-        float | None, typer.Option("--mask-rate", help="Share of the pieces that are hidden. Default: 0.15.")
+        float | None,
+        typer.Option("--mask-rate", help="Share of the pieces that are masked, above 0 and below 1. Default: 0.15."),
     ] = None,
-    whole_words: Annotated[bool, typer.Option("--whole-words", help="Hide whole words.")] = False,
+    whole_words: Annotated[bool, typer.Option("--whole-words", help="Mask whole words.")] = False,
     no_nsp: Annotated[bool, typer.Option("--no-nsp", help="Without next-sentence prediction.")] = False,
     vocabulary: Annotated[
         str | None,
@@ -129,7 +130,7 @@ def bert(
     vectors: Vectors = None,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capitals and accents.")] = False,
 ) -> None:
-    """BERT: a transformer that restores hidden pieces, aware of both sides at every layer."""
+    """BERT: a transformer that predicts masked pieces from both sides at every layer."""
     flags = {
         "objective.mask_rate": mask_rate,
         "objective.whole_words": whole_words or None,
@@ -138,10 +139,10 @@ def bert(
         "vectors": vectors,
         "tokenizer.lowercase": False if cased else None,
     }
-    watch("bert", size, flags, **common)
+    run_and_show("bert", size, flags, **common)
 
 
-def watch(
+def run_and_show(
     kind: str,
     size: str | None,
     flags: dict[str, Any],
@@ -155,9 +156,11 @@ def watch(
     quiet: bool,
     **arguments: Any,
 ) -> None:
-    """Run it, showing each event; the first Ctrl-C stops after the step at hand with everything saved."""
+    """Run it and show each event; the first Ctrl-C stops after the current step with a checkpoint saved."""
+    from headstart.cli.allocator import tune_allocator
     from headstart.cli.progress_lines import display
     from headstart.config import parse_assignment
+    from headstart.pretraining.events import Planned
     from headstart.pretraining.pretrain import pretrain
     from headstart.progress import Notice
 
@@ -168,6 +171,8 @@ def watch(
     with stop_requests() as stop, display(quiet) as show:
         for event in events:
             show(event)
+            if isinstance(event, Planned):  # the text is read: from here on every step needs the same memory again
+                tune_allocator()
             if stop.asked:
                 events.close()
                 show(Notice(f"Stopped, with everything saved. Go on with: headstart pretrain ... --out {out} --resume"))

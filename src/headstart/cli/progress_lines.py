@@ -59,7 +59,7 @@ def display(quiet: bool) -> Iterator[Show]:
 
 
 class Lines:
-    """Plain lines: what matters at once, progress every ten seconds."""
+    """Plain lines: results at once, progress every ten seconds and at the end of each stage that was shown."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -67,26 +67,36 @@ class Lines:
         self.last = 0.0
         self.best = float("inf")
         self.first_step: int | None = None
+        self.stage = ""
+        self.stage_began = 0.0
+        self.shown = False
+        """Whether the current stage has a line already; then its last line is shown too."""
+        self.pending: str | None = None
+        """The newest line of the current stage, if it was not shown."""
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Notice):
             self.say(event.text)
         elif isinstance(event, Planned):
             self.unit = event.unit
+            self.end_stage()
             self.say(plan_text(event))
         elif isinstance(event, Finished):
+            self.end_stage()
             self.say(finished_text(event))
         elif isinstance(event, Step):
             self.step(event)
         elif isinstance(event, FitStep):
             self.fit_step(event)
         elif isinstance(event, SeedDone):
+            self.end_stage()
             self.say(seed_text(event))
         elif isinstance(event, Progress):
             self.reading(event)
 
     def heading(self, text: str) -> None:
         """Another run begins."""
+        self.end_stage()
         self.say(f"\n== {text} ==")
         self.best, self.first_step = float("inf"), None
 
@@ -106,25 +116,37 @@ class Lines:
             self.say(f"step {step.number:,}: held out {scores_text(step.evaluation)}; best so far {self.best:,.2f}")
         self.progress(step)
 
-    def fit_step(self, step: FitStep) -> None:
-        if self.due():
-            self.say(f"fitting: step {step.number:,} ({100 * step.progress:.0f} %): {fit_figures(step)}")
-
     def progress(self, step: Step) -> None:
-        if self.due():
-            self.say(f"step {step.number:,} ({100 * step.progress:.0f} %): {figures(step, self.unit)}")
+        self.move("training", step.progress, f"step {step.number:,}", figures(step, self.unit))
+
+    def fit_step(self, step: FitStep) -> None:
+        self.move("fitting", step.progress, f"fitting: step {step.number:,}", fit_figures(step))
 
     def reading(self, reading: Progress) -> None:
-        if self.due():
-            far = f"{100 * reading.done / reading.total:.0f} %" if reading.total else f"{reading.done:,}"
-            self.say(f"{reading.stage}: {far}")
+        self.start_stage(reading.stage)
+        share = reading.done / reading.total if reading.total else None
+        self.move(reading.stage, share, reading.stage, reading_figures(reading, time.monotonic() - self.stage_began))
 
-    def due(self) -> bool:
+    def move(self, stage: str, share: float | None, label: str, figures: str) -> None:
+        """How far a stage is. share: of its work, None where the end is not known."""
+        self.start_stage(stage)
+        self.pending = f"{label}{'' if share is None else f' ({100 * share:.0f} %)'}: {figures}"
         now = time.monotonic()
-        if now - self.last < SECONDS_BETWEEN_LINES:
-            return False
-        self.last = now
-        return True
+        if now - self.last >= SECONDS_BETWEEN_LINES:
+            self.last, self.shown = now, True
+            self.say(self.pending)
+            self.pending = None
+
+    def start_stage(self, stage: str) -> None:
+        if stage != self.stage:
+            self.end_stage()
+            self.stage, self.stage_began = stage, time.monotonic()
+
+    def end_stage(self) -> None:
+        """A log that shows a stage at 19 % also shows where it ended."""
+        if self.shown and self.pending is not None:
+            self.say(self.pending)
+        self.stage, self.shown, self.pending = "", False, None
 
 
 class Bars(Lines):
@@ -133,34 +155,27 @@ class Bars(Lines):
     def __init__(self, console: Console, bars: rich_progress.Progress) -> None:
         super().__init__(console)
         self.bars = bars
-        self.stage = ""
+        self.bar = ""
         self.task: rich_progress.TaskID | None = None
-        self.began = 0.0
 
-    def progress(self, step: Step) -> None:
-        self.move("training", step.progress, figures(step, self.unit))
-
-    def fit_step(self, step: FitStep) -> None:
-        self.move("fitting", step.progress, fit_figures(step))
-
-    def reading(self, reading: Progress) -> None:
-        share = reading.done / reading.total if reading.total else 0.0
-        if self.stage != reading.stage:
-            self.began = time.monotonic()
-        took = time.monotonic() - self.began
-        left = took * (1 - share) / share if share > 0 else 0.0
-        rate = reading.done / took if took > 0 else 0.0
-        pace = f"{rate / 1e6:.1f} MB/s" if reading.unit == BYTES else f"{rate:,.0f} {reading.unit}/s"
-        rest = f"{duration(left)} left" if reading.total else f"{reading.done:,} so far"
-        self.move(reading.stage, share, f"{pace}, {rest}")
-
-    def move(self, stage: str, share: float, figures: str) -> None:
-        if self.task is None or self.stage != stage:
+    def move(self, stage: str, share: float | None, label: str, figures: str) -> None:
+        self.start_stage(stage)
+        if self.task is None or self.bar != stage:
             if self.task is not None:
                 self.bars.remove_task(self.task)
             self.task = self.bars.add_task(stage, total=1.0, figures="")
-            self.stage = stage
-        self.bars.update(self.task, completed=share, figures=figures)
+            self.bar = stage
+        self.bars.update(self.task, completed=share or 0.0, figures=figures)
+
+
+def reading_figures(reading: Progress, seconds: float) -> str:
+    """The rate in the stage's own unit, and the time left."""
+    rate = reading.done / seconds if seconds > 0 else 0.0
+    pace = f"{rate / 1e6:.1f} MB/s" if reading.unit == BYTES else f"{rate:,.0f} {reading.unit}/s"
+    if not reading.total:
+        return f"{pace}, {reading.done:,} so far"
+    left = seconds * (reading.total - reading.done) / reading.done if reading.done else 0.0
+    return f"{pace}, {duration(left)} left"
 
 
 def figures(step: Step, unit: str) -> str:

@@ -130,8 +130,8 @@ class MaskedBatches:
     def _sequence(self, window: int, rng: np.random.Generator) -> Row:
         place = self.windows.place(window)
         ids, sentence_ends = self.shards.document(place.document)
-        # A window is shorter than a sequence where its cut moved; it then reads on into the next, so that no place is
-        # left empty. Text seen twice in an epoch has other masks the second time.
+        # Documents are cut evenly, so most windows are shorter than a sequence; they read on into the next one, so that
+        # sequences are full. Text seen twice in an epoch has other masks the second time.
         text = ids[place.start : place.start + self.room]
         if not self.config.nsp:
             return Row(text, None, True)

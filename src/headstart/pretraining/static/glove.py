@@ -181,7 +181,7 @@ def glove_gradients(
     f = (both_ways / config.x_max).clamp(max=1).pow(config.power)
     f = torch.where(i == j, f / 2, f)  # a word with itself is one cell of X, and is twice in the list
 
-    # d(J / 2) / d(w_i . c_j) = f * difference. For w_i, entry (i, j) counts; for c_i its mirror image (j, i).
+    # d(J / 2) / d(w_i . c_j) = f * difference. The gradient of w_i takes entry (i, j), that of c_i the mirrored (j, i).
     difference = products(words, i, contexts, j) + word_bias[i] + context_bias[j] - both_ways.log()
     error = f * difference
     place = torch.empty_like(order)
