@@ -29,7 +29,7 @@ def neighbours(
     from headstart.weights.sources import open_source
 
     pretrained = watched(open_source(source), quiet)
-    if pretrained.kind == "static":
+    if not pretrained.encoder.contextual:
         for found in word_neighbours(pretrained, word, most):
             typer.echo(f"{found.cosine:6.3f}  {found.word}")
         return
