@@ -170,3 +170,14 @@ def test_it_says_what_it_is_in_a_line(pretrained_runs: dict[str, Path]) -> None:
         f"<Pretrained bert: BERT, 3 layers of 16, vocabulary {len(opened(pretrained_runs, 'bert').tokenizer):,}, "
         "heads masked, next>"
     )
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_a_run_without_its_shape_is_refused_by_name(
+    kind: str, pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    save_run(opened(pretrained_runs, kind), tmp_path / "run", {}, "")
+    config = tmp_path / "run" / "config.toml"
+    config.write_text(config.read_text().replace("[encoder]", "[other]"))
+    with pytest.raises(CheckpointError, match=r"config\.toml: has no section \[encoder\]"):
+        load_run(tmp_path / "run")

@@ -1,8 +1,9 @@
-"""All cores at once: a thread for each, which computes alone on its own share of the work.
+"""Run independent pieces of work on all cores, one thread per core.
 
-A product that two cores share ends when the slower is done, and what lies between products is too short to be shared at
-all. Work that falls into independent shares (the halves of a batch, the two directions of an LSTM) is therefore done by
-threads that each keep to one core. Python's lock is no hindrance: torch and numpy let go of it while they compute.
+A matrix product that two cores share takes as long as the slower of them, and the operations between products are too
+short to share at all. Work that falls into independent shares (parts of a batch, the two directions of an LSTM) is
+therefore run by threads that each stay on one core. Python's global lock does not matter: torch and numpy release it
+while they compute.
 """
 
 from __future__ import annotations
@@ -21,34 +22,35 @@ from threadpoolctl import ThreadpoolController
 ResultT = TypeVar("ResultT")
 
 
-class _Here(threading.local):
+class _ThisThread(threading.local):
     alone = False
 
 
-_here = _Here()
+_this_thread = _ThisThread()
 
 
 def alone() -> bool:
-    """Whether this thread has one core and other threads have the others: its products should use numpy's BLAS.
+    """Whether this thread has a core to itself, so that its products should use numpy's BLAS.
 
-    That library is quicker than torch's on one core, and slower where both keep threads waiting for the same cores.
+    On one core that library is faster than torch's. It is slower where the threads of both compete for the same cores.
     """
-    return _here.alone
+    return _this_thread.alone
 
 
 def on_cores(works: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
-    """Call all of them, on as many cores as torch has threads, and give their results in order.
+    """Call all of them, on as many cores as torch has threads, and return their results in order.
 
-    Gradients are recorded in a share only if they are where it was asked for. Shares of a share are done one by one,
-    and so is a single one, which then may use all cores itself. An error is raised when all have ended.
+    Gradients are recorded in a share if they are recorded in the caller. A share that divides its own work runs it on
+    its own thread, one after the other. A single share runs on the caller's thread and may use all cores. An error in a
+    share is raised when all shares have ended.
     """
     with_gradient, cores = torch.is_grad_enabled(), torch.get_num_threads()
 
     def share(work: Callable[[], ResultT]) -> ResultT:
-        with torch.set_grad_enabled(with_gradient):
+        with torch.set_grad_enabled(with_gradient):  # torch keeps this setting per thread
             return work()
 
-    if _here.alone or (cores > 1 and len(works) == 1):
+    if _this_thread.alone or (cores > 1 and len(works) == 1):
         return [work() for work in works]
     with one_thread_products():
         if cores == 1:
@@ -59,35 +61,40 @@ def on_cores(works: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
 
 
 def one_by_one(works: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
-    """Where torch is given a single thread, this one has its core to itself."""
-    _here.alone = True
+    """With a single torch thread, the caller's own thread has its core to itself."""
+    _this_thread.alone = True
     try:
         return [work() for work in works]
     finally:
-        _here.alone = False
+        _this_thread.alone = False
 
 
 @lru_cache(maxsize=1)
 def _team(process: int, cores: int) -> ThreadPoolExecutor:
-    """process: threads do not survive a fork, so a child has its own team."""
+    """The threads. process: part of the key because threads do not survive a fork, so a child needs its own."""
     ready = threading.Barrier(cores + 1)
 
-    def keep_to_one_core() -> None:
-        _here.alone = True
-        torch.get_num_threads()  # torch gives a thread the common number when it first asks, and would do so later
+    def take_one_core() -> None:
+        _this_thread.alone = True
+        # A thread takes over the process's number of threads when it first asks for it. Ask now: later it would
+        # overwrite the 1 that is set here.
+        torch.get_num_threads()
         torch.set_num_threads(1)
         ready.wait()
 
-    team = ThreadPoolExecutor(cores, thread_name_prefix="core", initializer=keep_to_one_core)
+    team = ThreadPoolExecutor(cores, thread_name_prefix="core", initializer=take_one_core)
+    # The executor starts a thread only when there is work for it, and the barrier keeps any thread from taking two.
     for _ in range(cores):
         team.submit(int)
     ready.wait()
-    torch.set_num_threads(cores)  # torch gives every later thread the number that was set last
+    # torch gives new threads the number that was set last, anywhere, which was the 1 above.
+    torch.set_num_threads(cores)
     return team
 
 
 class _Blas:
-    """Numpy's BLAS, whose number of threads is one for the whole process while any team is at work."""
+    """Limits numpy's BLAS to one thread while any team is at work. Its setting belongs to the whole process, so the
+    first user changes it and the last one restores it."""
 
     def __init__(self) -> None:
         self.libraries = ThreadpoolController().select(user_api="blas")

@@ -60,9 +60,10 @@ class Pretrained:
 
     def __repr__(self) -> str:
         K, D = self.encoder.shape
+        shape = f"{K} layer{'s' if K > 1 else ''} of {D}"
         heads = f", heads {', '.join(self.heads)}" if self.heads else ""
         name = f"{self.name}: " if self.name else ""
-        return f"<Pretrained {name}{self.encoder.title}, {K} layers of {D}, vocabulary {len(self.tokenizer):,}{heads}>"
+        return f"<Pretrained {name}{self.encoder.title}, {shape}, vocabulary {len(self.tokenizer):,}{heads}>"
 
     def words(self, sentence: str) -> list[str]:
         """The words of a sentence, each of which has a vector in `represent`."""
@@ -226,8 +227,8 @@ def load_run(path: Path) -> Pretrained:
             f"{run.path}: the tokenizer has {len(tokenizer):,} entries, the weights expect "
             f"{table['data']['vocabulary']:,}."
         )
-    kind = table["kind"]
-    settings = pick(ENCODERS, kind, "encoder").settings_in_run(table)
+    kind = str(table.get("kind"))
+    settings = pick(ENCODERS, kind, "encoder").settings_in_run(table, run.path / "config.toml")
     encoder = build_encoder(kind, settings, len(tokenizer))
     weights = read_tensors(run.weights)
     load_strictly(encoder, encoder.weights_in_run(weights), run.weights)

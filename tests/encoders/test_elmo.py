@@ -39,7 +39,7 @@ def test_no_direction_sees_what_it_has_not_read(changed: int) -> None:
 
 
 @pytest.mark.parametrize("directions", ["both", "forward"])
-def test_sentences_that_begin_or_end_alike_have_in_use_the_vectors_of_the_plain_code(directions: str) -> None:
+def test_sentences_with_shared_prefixes_or_suffixes_have_the_vectors_of_the_training_path(directions: str) -> None:
     network = elmo(directions=directions, residual=True).eval()
     words = characters(1, 6)[0]
     sentences = torch.tensor([[0, 1, 2, 5], [0, 1, 2, 5], [0, 1, 5, 0], [0, 3, 2, 5], [4, 5, 0, 0]])

@@ -318,7 +318,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_model_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     whole = classifier("static", MixConfig(), NetworkConfig(), standardise=False)
-    with pytest.raises(ConfigError, match="3 classes apart, but 2 labels"):
+    with pytest.raises(ConfigError, match="has 3 classes, but 2 labels"):
         write_model_onnx(whole, tokenizer_of("static"), ["a", "b"], tmp_path / "out")
     headless = Model(None, 1, 6, C, MixConfig(), NetworkConfig())
     with pytest.raises(ConfigError, match="no encoder"):

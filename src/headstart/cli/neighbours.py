@@ -31,7 +31,7 @@ def neighbours(
 
     check_most(most)
     pretrained = watched(open_source(source), quiet)
-    if pretrained.kind == "static":
+    if not pretrained.encoder.contextual:
         for found in word_neighbours(pretrained, word, most):
             typer.echo(f"{found.cosine:6.3f}  {found.word}")
         return

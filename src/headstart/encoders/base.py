@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar, Self
 
 import torch
@@ -150,11 +151,11 @@ class Encoder(nn.Module, ABC):
         raise ConfigError(f"{cls.title} reads one text at a time and cannot join two in one row; BERT can.")
 
     @classmethod
-    def settings_in_run(cls, table: Table) -> Table:
-        """The settings of `Config`, from the config.toml of a run."""
+    def settings_in_run(cls, table: Table, where: Path) -> Table:
+        """The settings of `Config`, from the config.toml of a run. where: that file, for messages."""
         settings = table.get("encoder")
         if not isinstance(settings, dict):
-            raise CheckpointError(f"config.toml of this {cls.title} run has no section [encoder].")
+            raise CheckpointError(f"{where}: has no section [encoder], which says the shape of this {cls.title}.")
         return settings
 
     @classmethod

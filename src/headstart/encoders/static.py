@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -88,12 +89,12 @@ class Static(Encoder):
         return TextRow(ids[kept], np.arange(len(kept)), len(kept) < len(ids))
 
     @classmethod
-    def settings_in_run(cls, table: Table) -> Table:
+    def settings_in_run(cls, table: Table, where: Path) -> Table:
         """Runs that were pretrained here have the width in [objective]; imported ones have a section [encoder]."""
         objective = table.get("objective")
-        if "encoder" not in table and isinstance(objective, dict):
+        if "encoder" not in table and isinstance(objective, dict) and "dim" in objective:
             return {"dim": objective["dim"]}
-        return super().settings_in_run(table)
+        return super().settings_in_run(table, where)
 
     @classmethod
     def weights_in_run(cls, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The vectors of a text's lines in a .npy file, which is written as they come."""
+"""The vectors of a text's lines in a .npy file, written batch by batch."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def encode(
     pool: "mean" of the words' vectors or the sequence's "first" position: row i is line i, and zeros if the line is
     empty; "words": a row for each word, and how many each line has in a second file. layers: "top" or a number gives
     rows (D,), "all" or several give rows (K, D). text: - is standard input. field: the column of a table with the text.
-    precision: float32, or int8, in which a BERT is quicker and gives nearly the same vectors.
+    precision: float32, or int8, in which BERT is faster and gives nearly the same vectors.
     """
     out = Path(out)
     check_out(out, pool)
@@ -107,7 +107,7 @@ def encode(
 
 
 class Rows:
-    """The lines of a text as the encoder reads them, and how many of them were empty or cut."""
+    """The lines of a text as rows, and how many of them were empty or cut."""
 
     def __init__(self, pretrained: Pretrained, lines: Lines, pool: str) -> None:
         self.pretrained, self.lines, self.pool = pretrained, lines, pool
@@ -130,7 +130,7 @@ class Rows:
 
 
 class GrowingArray:
-    """A .npy file that grows by rows and takes its name when it is complete; if that never happens, nothing stays."""
+    """A .npy file that grows by rows. It gets its name when it is complete; until then it is a temporary file."""
 
     def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: type[np.generic]) -> None:
         self.path = path
@@ -140,7 +140,7 @@ class GrowingArray:
         self._file: IO[bytes]
 
     def __enter__(self) -> GrowingArray:
-        with told(self.path):
+        with reported(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._partial.open("wb", BUFFER_BYTES)
             self._write_header()
@@ -148,12 +148,12 @@ class GrowingArray:
 
     def add(self, rows: NDArray[Any]) -> None:
         self.shape = (self.shape[0] + len(rows), *self.shape[1:])
-        with told(self.path):
+        with reported(self.path):
             self._file.write(rows.astype(self._dtype, copy=False).tobytes())
 
     def complete(self) -> None:
-        """All rows are there: say how many, and see that they reach the disk."""
-        with told(self.path):
+        """Write the number of rows into the header, and flush the file to the disk."""
+        with reported(self.path):
             self._file.seek(0)
             self._write_header()
             self._file.flush()
@@ -161,24 +161,24 @@ class GrowingArray:
             self._file.close()
 
     def put_in_place(self) -> None:
-        with told(self.path):
+        with reported(self.path):
             os.replace(self._partial, self.path)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        with suppress(OSError):  # closing writes what is left, to a disk that may be full
+        with suppress(OSError):  # closing writes the rest of the buffer, and the disk may be full
             self._file.close()
         with suppress(OSError):
             self._partial.unlink(missing_ok=True)
 
     def _write_header(self) -> None:
-        # numpy pads it so that it keeps its length whatever the number of rows.
+        # numpy pads the header, so that its length does not depend on the number of rows.
         described = {"descr": self._dtype.str, "fortran_order": False, "shape": self.shape}
         np.lib.format.write_array_header_1_0(self._file, described)
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """A failure to write becomes one sentence."""
+def reported(path: Path) -> Iterator[None]:
+    """Turn a failure to write into a DataError of one sentence."""
     try:
         yield
     except OSError as error:

@@ -55,7 +55,7 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
         raise ConfigError("Only classifiers become ONNX; export a tagger --to hf.")
     C = head.output.out_features
     if len(labels) != C:
-        raise ConfigError(f"This model tells {C} classes apart, but {len(labels)} labels were given for them.")
+        raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given for them.")
     graph = Graph()
     states = add_encoder(model.encoder, graph)
     logits = add_task_network(graph, model, head, states)

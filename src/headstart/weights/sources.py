@@ -53,7 +53,7 @@ def open_source(
     convert = pick(PRECISIONS, precision, "precision")
     found = yield from local(source, cache or cache_home())
     pretrained = yield from open_files(found, words)
-    if words is not None and pretrained.kind != "static":
+    if words is not None and pretrained.encoder.contextual:
         raise ConfigError(f"{source}: holds {pretrained.kind}, and only word vectors can be cut down to some words.")
     return replace(pretrained, name=name_of(source), encoder=convert(pretrained.encoder))
 

@@ -60,7 +60,7 @@ def test_a_padded_batch_gives_the_values_and_gradients_of_its_sequences_alone(tr
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("lengths", [LENGTHS, [40] * 6, [1, 64], [3]])
-def test_in_use_a_batch_gives_what_it_gives_in_training(
+def test_inference_gives_the_values_of_the_training_path(
     threads: int, lengths: list[int], with_threads: WithThreads
 ) -> None:
     torch.manual_seed(0)
@@ -69,9 +69,9 @@ def test_in_use_a_batch_gives_what_it_gives_in_training(
     ids, mask, segments = batch(lengths)
     plain = bert.hidden_states(ids, mask, segments)
     with torch.no_grad(), with_threads(threads):
-        in_use = bert.hidden_states(ids, mask, segments)
+        inferred = bert.hidden_states(ids, mask, segments)
         without_segments = bert.hidden_states(ids, mask)
-    for a, b in zip(in_use, plain, strict=True):
+    for a, b in zip(inferred, plain, strict=True):
         torch.testing.assert_close(a, b.detach(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(without_segments, bert.hidden_states(ids, mask), atol=1e-5, rtol=1e-5)
 
@@ -105,8 +105,8 @@ def test_blocks_above_the_highest_layer_that_is_asked_for_do_not_run() -> None:
         found = bert.hidden_states(ids, mask, None, layers)
         torch.testing.assert_close(found, [whole[layer] for layer in layers])
         with torch.no_grad():
-            in_use = bert.hidden_states(ids, mask, None, layers)
-        torch.testing.assert_close(in_use, [state.detach() for state in found], atol=1e-5, rtol=1e-5)
+            inferred = bert.hidden_states(ids, mask, None, layers)
+        torch.testing.assert_close(inferred, [state.detach() for state in found], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("two_threads")

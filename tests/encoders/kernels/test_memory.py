@@ -1,35 +1,9 @@
-import subprocess
-import sys
-
-import pytest
 import torch
 
-from headstart.encoders.kernels.memory import Arena, Lease
-
-PAGES_TAKEN = """
-import resource
-from headstart.cli.allocator import tune_allocator
-
-def faults(megabytes=64):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    bytearray(b"x") * (megabytes << 20)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-assert tune_allocator()
-first, second = faults(), faults()
-print(first, second)
-"""
+from headstart.encoders.kernels.memory import Arena, Lease, Scratch
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="tunes glibc's allocator")
-def test_freed_memory_is_used_again_without_asking_the_system() -> None:
-    # In a process of its own, because the setting cannot be taken back.
-    run = subprocess.run([sys.executable, "-c", PAGES_TAKEN], capture_output=True, text=True, check=True)
-    first, second = map(int, run.stdout.split())
-    assert second < first / 10
-
-
-def test_an_arena_gives_an_array_again_that_was_given_back() -> None:
+def test_an_arena_reuses_an_array_that_was_given_back() -> None:
     arena, like = Arena(), torch.zeros(())
     first = arena.take("gates", 4, 5, like)
     second = arena.take("gates", 4, 5, like)
@@ -56,3 +30,11 @@ def test_a_lease_ends_with_the_object() -> None:
     assert not arena.free["m torch.float32 cpu"]
     del lease
     assert [array.data_ptr() for array in arena.free["m torch.float32 cpu"]] == [address]
+
+
+def test_a_second_take_of_the_same_name_overwrites_the_first() -> None:
+    scratch = Scratch()
+    first = scratch.take("gates", 4, 5)
+    assert scratch.take("gates", 2, 3).data_ptr() == first.data_ptr()
+    assert scratch.take("cells", 4, 5).data_ptr() != first.data_ptr()
+    assert scratch.take("gates", 6, 5).shape == (6, 5)

@@ -69,7 +69,7 @@ class WordCache:
 
     def vectors_of(self, characters: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """characters: (U, C), no word twice -> (U, P), calling `compute` for the words that are not cached."""
-        short = characters.to(torch.int16)  # ids are below 262, and int64 would be most of the cache's memory
+        short = characters.to(torch.int16)  # ids are below 262; int64 would take four times the memory
         with self.lock:
             # A dictionary from hash to row grows with every batch, where sorted hashes would have to be sorted again.
             hashes = hashes_of(characters).tolist()
