@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.report.html import csv_text, p_text, signed, table_rows, write_report
+from headstart.report.html import csv_text, p_text, saved_table, signed, table_rows, write_report
 from headstart.report.results import Comparison, TableEntry
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -86,8 +86,10 @@ def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], fin
     for entry in finished.table:
         assert f"{100 * entry.mean:.1f}" in text
         assert f"{100 * entry.low:.1f} to {100 * entry.high:.1f}" in text
-    for saved in finished.labels_saved:
-        assert saved.sentence in text
+    for (_, cells), row in zip(saved_table(finished), ("elmo-frozen", "bert-finetune"), strict=True):
+        assert " ".join(cells) in text
+        equals = [saved.equals for saved in finished.labels_saved if saved.row == row]
+        assert cells == ["more than 1,000" if n is None else f"{n:,}" for n in equals]
     assert "12 dev examples also stand in train." in text
     assert "chose when each run stopped" in text
     assert "Always '1' 52.0 52.0 Scratch" in text

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 from headstart.comparison.data import Data
 from headstart.comparison.events import CellBegan, CellDone
@@ -21,10 +19,7 @@ from headstart.transfer.fitting import FitStep
 from headstart.transfer.start import Start
 from headstart.transfer.task_model import TransferConfig
 
-ResultT = TypeVar("ResultT")
 ROUNDED_TO = 6
-HELD_OUT_ADVICE = "; name some with --held-out"
-"""Part of a notice of `measure_forgetting`, which is written for `transfer`."""
 CellEvent = Progress | FitStep | Notice | CellBegan | CellDone
 Place = tuple[Row, int, int]
 """(row, labels, seed)"""
@@ -108,20 +103,8 @@ class Cells:
         return cell
 
     def _forgotten(self, start: Start, fitted: Fitted) -> Generator[Progress | Notice, None, Forgetting | None]:
-        with closing(measure_forgetting(start, fitted, cache=self.cache)) as measuring:
-            measured = yield from without_option(measuring)
+        measured = yield from measure_forgetting(start, fitted, cache=self.cache)
         return None if measured is None else Forgetting(measured.before, measured.after)
-
-
-def without_option(events: Generator[Progress | Notice, None, ResultT]) -> Generator[Progress | Notice, None, ResultT]:
-    """The same events, without the advice to use an option that `compare` lacks."""
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            result: ResultT = end.value
-            return result
-        yield Notice(event.text.replace(HELD_OUT_ADVICE, "")) if isinstance(event, Notice) else event
 
 
 def cell_of(place: Place, fitted: Fitted, data: Data) -> Cell:
