@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from headstart.report.drawing import COLOURS, GRID, INK, STYLE
 from headstart.report.html import csv_text, p_text, saved_table, signed, table_rows, write_report
+from headstart.report.plots import BASELINE
 from headstart.report.results import Comparison, TableEntry
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -99,6 +101,13 @@ def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], fin
         "Data", "Before you trust this",
     ]  # fmt: skip
     assert page.count('class="best"') == 2
+
+
+def test_the_ink_of_the_pictures_is_exchanged_on_a_dark_screen(rendered: tuple[str, Checker, str]) -> None:
+    """What is drawn for white paper is found again by its colour, so each of these must be in the style sheet."""
+    style_sheet = rendered[0].partition("</style>")[0]
+    for colour in (INK, GRID, STYLE["axes.edgecolor"], COLOURS[0], BASELINE):
+        assert f": {colour.lower()}" in style_sheet
 
 
 def test_missing_parts_leave_no_empty_box(make: Callable[..., Comparison], tmp_path: Path) -> None:
