@@ -227,6 +227,14 @@ def test_what_is_wrong_is_told_before_anything_is_made(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_column_of_the_text_that_is_not_found_is_set_as_compare_sets_it(
+    examples: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "text.csv").write_text("number,body of it\n1,A film .\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"--set pretrain\.text\.field=NAME"):
+        list(compare(**arguments(examples, text=tmp_path / "text.csv", out=tmp_path / "out")))
+
+
 def test_one_row_can_have_settings_of_its_own(runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path) -> None:
     settings = {**QUICK, "rows.elmo-frozen.fitting.min_steps": 7, "rows.elmo-frozen.fitting.patience": 9}
     options = arguments(examples, with_=runs["elmo"], rows=["scratch", "elmo-frozen"], labels=(4,), seeds=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.comparison.significance import interval, paired, resampled
+from headstart.comparison.significance import by_index, by_row, distinct_rows, interval, paired, resampled
 from headstart.metrics import ACCURACY, F1, Counts, Metric
 
 Flags = NDArray[np.bool_]
@@ -61,6 +61,23 @@ def test_interval_of_f1_is_that_of_drawing_seeds_and_examples_one_by_one() -> No
     fast = resampled(counts, F1.value, 0, 6000)
     assert fast.mean() == pytest.approx(np.mean(slow), abs=0.004)
     assert fast.std() == pytest.approx(np.std(slow), rel=0.06)
+
+
+def test_distinct_rows_are_those_of_numpy() -> None:
+    values = np.random.default_rng(0).integers(-1, 2, (300, 4)).astype(np.float64)
+    rows, occurs = distinct_rows(values)
+    expected, times = np.unique(values, axis=0, return_counts=True)
+    assert (rows.tolist(), occurs.tolist()) == (expected.tolist(), times.tolist())
+
+
+def test_both_ways_to_draw_examples_have_one_distribution() -> None:
+    """Means N p and variances N p (1 - p) of the multinomial, and N examples in every round."""
+    occurs = np.array([1, 4, 15])
+    for draw in (by_row, by_index):
+        drawn = draw(np.random.default_rng(0), occurs, 20_000)
+        assert set(drawn.sum(axis=1)) == {20.0}
+        assert drawn.mean(axis=0) == pytest.approx(occurs, rel=0.03)
+        assert drawn.var(axis=0) == pytest.approx(occurs * (1 - occurs / 20), rel=0.05)
 
 
 def test_paired_f1_by_hand() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.report.html import csv_text, p_text, signed, table_rows, write_report
+from headstart.report.drawing import COLOURS, GRID, INK, STYLE
+from headstart.report.html import csv_text, p_text, saved_table, signed, table_rows, write_report
+from headstart.report.plots import BASELINE
 from headstart.report.results import Comparison, TableEntry
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -86,8 +88,10 @@ def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], fin
     for entry in finished.table:
         assert f"{100 * entry.mean:.1f}" in text
         assert f"{100 * entry.low:.1f} to {100 * entry.high:.1f}" in text
-    for saved in finished.labels_saved:
-        assert saved.sentence in text
+    for (_, cells), row in zip(saved_table(finished), ("elmo-frozen", "bert-finetune"), strict=True):
+        assert " ".join(cells) in text
+        equals = [saved.equals for saved in finished.labels_saved if saved.row == row]
+        assert cells == ["more than 1,000" if n is None else f"{n:,}" for n in equals]
     assert "12 dev examples also stand in train." in text
     assert "chose when each run stopped" in text
     assert "Always '1' 52.0 52.0 Scratch" in text
@@ -97,6 +101,13 @@ def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], fin
         "Data", "Before you trust this",
     ]  # fmt: skip
     assert page.count('class="best"') == 2
+
+
+def test_the_ink_of_the_pictures_is_exchanged_on_a_dark_screen(rendered: tuple[str, Checker, str]) -> None:
+    """What is drawn for white paper is found again by its colour, so each of these must be in the style sheet."""
+    style_sheet = rendered[0].partition("</style>")[0]
+    for colour in (INK, GRID, STYLE["axes.edgecolor"], COLOURS[0], BASELINE):
+        assert f": {colour.lower()}" in style_sheet
 
 
 def test_missing_parts_leave_no_empty_box(make: Callable[..., Comparison], tmp_path: Path) -> None:

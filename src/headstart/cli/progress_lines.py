@@ -210,7 +210,7 @@ def plan_text(plan: Planned) -> str:
     lines = [
         f"{name}: {plan.parameters:,} parameters, vocabulary {plan.vocabulary:,}; {length}"
         + (f", from step {plan.resumed_at:,}" if plan.resumed_at else ""),
-        f"text: {plan.documents:,} documents, {plan.units:,} units; held out {plan.valid_units:,} units",
+        f"text: {plan.documents:,} documents, {plan.units:,} tokens; held out {plan.valid_units:,} tokens",
         f"needs about {size_text(plan.memory_bytes)} of memory and {size_text(plan.disk_bytes)} of disk; "
         f"{plan.device}, {plan.threads} threads; writing {plan.out}",
     ]

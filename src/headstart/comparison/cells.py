@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -107,8 +106,7 @@ class Cells:
         return cell
 
     def _forgotten(self, start: Start, fitted: Fitted) -> Generator[Progress | Notice, None, Forgetting | None]:
-        with closing(measure_forgetting(start, fitted, cache=self.cache, advice="")) as measuring:
-            return (yield from measuring)
+        return (yield from measure_forgetting(start, fitted, cache=self.cache, advice=""))
 
 
 def cell_of(place: Place, fitted: Fitted, data: Data) -> Cell:

@@ -66,6 +66,7 @@ def write_report(results: Comparison, path: Path) -> None:
         budgets=budgets_of(results.table),
         scores=score_table(results),
         score_names=score_names(results),
+        saved=saved_table(results),
         notices=notices(results),
         pictures={name: Markup(picture) if picture else None for name, picture in pictures.items()},
     )
@@ -95,6 +96,23 @@ def score_table(results: Comparison) -> list[tuple[str, list[Score | None]]]:
         if any(found):
             table.append((row.title, [shown(entry, best[entry.labels]) if entry else None for entry in found]))
     return table
+
+
+def saved_table(results: Comparison) -> list[tuple[str, list[str]]]:
+    """(row title, what scratch needs for the score at each number of labelled examples), of the rows that have any."""
+    budgets, found = budgets_of(results.table), {(one.row, one.labels): one for one in results.labels_saved}
+    most = max((one.labels for one in results.labels_saved), default=0)
+
+    def text(row: str, count: int) -> str:
+        saved = found.get((row, count))
+        if saved is None:
+            return ""
+        if saved.equals is None:
+            return f"more than {most:,}"
+        return f"{saved.equals:,}" if saved.equals > count else "no gain"
+
+    rows = [row for row in results.rows if any((row.name, count) in found for count in budgets)]
+    return [(row.title, [text(row.name, count) for count in budgets]) for row in rows]
 
 
 def shown(entry: TableEntry, best: float | None) -> Score:

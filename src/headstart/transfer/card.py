@@ -34,7 +34,7 @@ def task_card(results: TransferResults) -> str:
 
 def run_row(run: Run, names: list[str]) -> str:
     scores = " | ".join(percent(run.scores[name]) for name in names)
-    flag = "collapsed: the same answer for every text" if run.collapsed else ""
+    flag = "collapsed: one label only" if run.collapsed else ""
     return f"| {run.seed} | {scores} | {run.best_step:,} of {run.steps:,} | {duration(run.seconds)} | {flag} |"
 
 

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from headstart.cli.comparison_table import ComparedLines, GrowingTable
+from headstart.comparison.events import Began, CellBegan, CellDone, MeanSoFar
+from headstart.comparison.rows import Row, RowEncoder
+from headstart.report.results import Baseline, Cell
+
+ROWS = [
+    Row("scratch", "Scratch", "scratch", "scratch", "finetune", None),
+    Row("elmo-frozen", "ELMo, frozen", "elmo-frozen", "elmo", "frozen", RowEncoder("elmo", Path("runs/e"))),
+]
+BEGAN = Began(ROWS, [50, 1000], [0, 1], 8, 1, [MeanSoFar("scratch", 50, 1.0, [1.0], 0)], Baseline("Always 'no'", 1.0))
+CELL = Cell(
+    row="elmo-frozen", labels=50, seed=1, metric="accuracy", scores={"accuracy": 1.0}, seconds=2.0, steps=4,
+    best_step=4, collapsed=True, mix={}, parameters=9, truncated=0,
+)  # fmt: skip
+DONE = CellDone(CELL, [MeanSoFar("elmo-frozen", 50, 1.0, [1.0, 1.0], 1)], 2, 8, 12.0)
+
+
+def test_a_log_has_the_baseline_and_a_line_for_each_cell() -> None:
+    out = io.StringIO()
+    lines = ComparedLines(Console(file=out, width=200))
+    lines(BEGAN)
+    lines(DONE)
+    assert "2 rows, 50, 1,000 labelled examples, 2 seeds: 8 runs; 1 are done already." in out.getvalue()
+    assert "Baseline: Always 'no', 100.0 %." in out.getvalue()
+    assert (
+        "ELMo, frozen, 50 labelled examples, seed 1: 100.0 % (collapsed: the same answer for every text) in 2.0 s; "
+        "2 of 8, about 12 s left" in out.getvalue()
+    )
+
+
+def test_the_table_grows_and_its_columns_stay_apart() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=100)
+    table = GrowingTable(console)
+    table(BEGAN)
+    table(CellBegan("elmo-frozen", 50, 1))
+    console.print(table.render())
+    assert "ELMo, frozen, 50 labelled examples, seed 1" in out.getvalue()
+    table(DONE)
+    console.print(table.render())
+    shown = [" ".join(line.replace("│", "|").split()) for line in out.getvalue().splitlines()]
+    assert "| Always 'no' | 100.0 % | 100.0 % |" in shown
+    assert "| Scratch | 100.0 % (1/2) | |" in shown
+    assert "| ELMo, frozen | 100.0 % 1 collapsed | |" in shown
+    assert "2 of 8 runs, about 12 s left" in shown
