@@ -137,43 +137,59 @@ class GrowingArray:
         self.shape: tuple[int, ...] = (0, *row_shape)
         self._dtype = np.dtype(dtype).newbyteorder("<")
         self._partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-        self._file: IO[bytes]
+        self._file: IO[bytes] | None = None
 
     def __enter__(self) -> GrowingArray:
-        with reporting(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._partial.open("wb", BUFFER_BYTES)
-            self._write_header()
+        try:
+            with reporting(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._partial.open("wb", BUFFER_BYTES)
+                self._write_header()
+        except BaseException:  # __exit__ runs only after __enter__ returned, and Ctrl-C may come before
+            self.discard()
+            raise
         return self
 
     def add(self, rows: NDArray[Any]) -> None:
         self.shape = (self.shape[0] + len(rows), *self.shape[1:])
         with reporting(self.path):
-            self._file.write(rows.astype(self._dtype, copy=False).tobytes())
+            self._opened.write(rows.astype(self._dtype, copy=False).tobytes())
 
     def complete(self) -> None:
         """Write the final number of rows into the header, and flush to disk."""
         with reporting(self.path):
-            self._file.seek(0)
+            file = self._opened
+            file.seek(0)
             self._write_header()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
 
     def put_in_place(self) -> None:
         with reporting(self.path):
             os.replace(self._partial, self.path)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        with suppress(OSError):  # closing flushes the buffer, and the disk may be full
-            self._file.close()
+        self.discard()
+
+    def discard(self) -> None:
+        """Close and remove the temporary file, if there is one."""
+        if self._file is not None:
+            with suppress(OSError):  # closing flushes the buffer, and the disk may be full
+                self._file.close()
         with suppress(OSError):
             self._partial.unlink(missing_ok=True)
 
     def _write_header(self) -> None:
         # numpy pads the header, so that its length does not depend on the number of rows.
         described = {"descr": self._dtype.str, "fortran_order": False, "shape": self.shape}
-        np.lib.format.write_array_header_1_0(self._file, described)
+        np.lib.format.write_array_header_1_0(self._opened, described)
+
+    @property
+    def _opened(self) -> IO[bytes]:
+        if self._file is None:
+            raise RuntimeError("a GrowingArray is used inside its `with` block")
+        return self._file
 
 
 @contextmanager
