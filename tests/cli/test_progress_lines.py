@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
-from headstart.cli.progress_lines import Lines, reading_figures
 from rich.console import Console
 
 from headstart.cli import display
+from headstart.cli.progress_lines import Lines, reading_figures
 from headstart.progress import Progress
 
 

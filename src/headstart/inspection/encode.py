@@ -1,4 +1,4 @@
-"""The vectors of a text's lines in a .npy file, written batch by batch."""
+"""The vectors of every line of a text in a .npy file, written as they are computed."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What was written. lengths: the file with the number of words of every text, where each word has a row."""
+    """A finished file. lengths: with a row per word, the file with the number of words of every text."""
 
     path: Path
     shape: tuple[int, ...]
     texts: int
     empty: int
-    """Texts without a word: a row of zeros each, or no row where each word has one."""
+    """Texts without a word: a row of zeros each or, with a row per word, no row."""
     cut: int
-    """Texts longer than the encoder reads, whose middle was left out."""
+    """Texts longer than the encoder's input, whose middle was left out."""
     lengths: Path | None
 
 
@@ -54,7 +54,7 @@ def every_word(vectors: Vectors) -> Vectors:
 
 
 Pool = Callable[[Vectors], Vectors]
-"""The vectors of one text that has words, (K, words, D) -> its rows in the file, (rows, K, D)."""
+"""Vectors of a text with at least one word, (K, words, D) -> its rows of the file, (rows, K, D)."""
 POOLS: dict[str, Pool] = {"mean": mean_of_words, "first": first_position, "words": every_word}
 
 
@@ -68,12 +68,12 @@ def encode(
     precision: str = "float32",
     field: str | None = None,
 ) -> Generator[Progress, None, Encoded]:
-    """Write the vectors of every line of `text` into the new file `out`, in memory that does not grow with the text.
+    """Write the vectors of every line of `text` into the new file `out`, in constant memory.
 
     pool: "mean" of the words' vectors or the sequence's "first" position: row i is line i, and zeros if the line is
     empty; "words": a row for each word, and how many each line has in a second file. layers: "top" or a number gives
     rows (D,), "all" or several give rows (K, D). text: - is standard input. field: the column of a table with the text.
-    precision: float32, or int8, in which BERT is faster and gives nearly the same vectors.
+    precision: float32, or int8, with which a BERT is faster and its vectors slightly rounded.
     """
     out = Path(out)
     check_out(out, pool)
@@ -107,7 +107,7 @@ def encode(
 
 
 class Rows:
-    """The lines of a text as rows, and how many of them were empty or cut."""
+    """The lines of a text as input rows of an encoder; counts those that are empty or cut."""
 
     def __init__(self, pretrained: Pretrained, lines: Lines, pool: str) -> None:
         self.pretrained, self.lines, self.pool = pretrained, lines, pool
@@ -130,55 +130,71 @@ class Rows:
 
 
 class GrowingArray:
-    """A .npy file that grows by rows. It gets its name when it is complete; until then it is a temporary file."""
+    """A .npy file that grows by rows, under a temporary name until it is complete; otherwise it is removed."""
 
     def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: type[np.generic]) -> None:
         self.path = path
         self.shape: tuple[int, ...] = (0, *row_shape)
         self._dtype = np.dtype(dtype).newbyteorder("<")
         self._partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-        self._file: IO[bytes]
+        self._file: IO[bytes] | None = None
 
     def __enter__(self) -> GrowingArray:
-        with reported(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._partial.open("wb", BUFFER_BYTES)
-            self._write_header()
+        try:
+            with reporting(self.path):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._partial.open("wb", BUFFER_BYTES)
+                self._write_header()
+        except BaseException:  # __exit__ runs only after __enter__ returned, and Ctrl-C may come before
+            self.discard()
+            raise
         return self
 
     def add(self, rows: NDArray[Any]) -> None:
         self.shape = (self.shape[0] + len(rows), *self.shape[1:])
-        with reported(self.path):
-            self._file.write(rows.astype(self._dtype, copy=False).tobytes())
+        with reporting(self.path):
+            self._opened.write(rows.astype(self._dtype, copy=False).tobytes())
 
     def complete(self) -> None:
-        """Write the number of rows into the header, and flush the file to the disk."""
-        with reported(self.path):
-            self._file.seek(0)
+        """Write the final number of rows into the header, and flush to disk."""
+        with reporting(self.path):
+            file = self._opened
+            file.seek(0)
             self._write_header()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
 
     def put_in_place(self) -> None:
-        with reported(self.path):
+        with reporting(self.path):
             os.replace(self._partial, self.path)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        with suppress(OSError):  # closing writes the rest of the buffer, and the disk may be full
-            self._file.close()
+        self.discard()
+
+    def discard(self) -> None:
+        """Close and remove the temporary file, if there is one."""
+        if self._file is not None:
+            with suppress(OSError):  # closing flushes the buffer, and the disk may be full
+                self._file.close()
         with suppress(OSError):
             self._partial.unlink(missing_ok=True)
 
     def _write_header(self) -> None:
         # numpy pads the header, so that its length does not depend on the number of rows.
         described = {"descr": self._dtype.str, "fortran_order": False, "shape": self.shape}
-        np.lib.format.write_array_header_1_0(self._file, described)
+        np.lib.format.write_array_header_1_0(self._opened, described)
+
+    @property
+    def _opened(self) -> IO[bytes]:
+        if self._file is None:
+            raise RuntimeError("a GrowingArray is used inside its `with` block")
+        return self._file
 
 
 @contextmanager
-def reported(path: Path) -> Iterator[None]:
-    """Turn a failure to write into a DataError of one sentence."""
+def reporting(path: Path) -> Iterator[None]:
+    """Turn an OSError into a DataError of one sentence."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Folders that appear whole or not at all."""
+"""Folders that appear complete or not at all: built under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STALE_SECONDS = 24 * 60 * 60
 
 
 def cache_key(**parts: Any) -> str:
-    """SHA-256 of everything an entry depends on."""
+    """SHA-256 of everything that a cache entry depends on."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -29,9 +29,9 @@ OUT_ADVICE = "Give another --out."
 
 @contextmanager
 def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
-    """A folder to build in, beside `target`; it takes that name at the end, or is removed if anything goes wrong.
+    """A temporary folder beside `target`; renamed to it at the end, or removed on an error.
 
-    If another process finished the same entry first, its entry stays and this one is dropped.
+    If another process finished the same entry first, that one is kept.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
         raise DataError(f"{target.parent}: this folder cannot be written ({error.strerror}). {advice}") from error
     try:
         yield folder
-        folder.chmod(0o755)  # mkdtemp's folders are for their maker alone; a cache may be shared
+        folder.chmod(0o755)  # mkdtemp makes folders private, but a cache may be shared
         try:
             folder.rename(target)
         except OSError:
@@ -52,7 +52,7 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
 
 
 def remove_stale(parent: Path) -> None:
-    """Folders of builders that were killed. One at work touches its folder again and again."""
+    """Remove folders left by killed processes. A running one touches its folder regularly."""
     for folder in parent.glob(f"{PREFIX}*"):
         try:
             stale = time.time() - folder.stat().st_mtime > STALE_SECONDS

@@ -1,7 +1,6 @@
 """ELMo's character ids: a word is its UTF-8 bytes between two marks, 50 ids in all (Peters et al. 2018).
 
-As published, bytes are 0-255 and the marks 256-260; every id is then raised by one, so that 0 is free for the
-positions of a batch that hold no word.
+As published, bytes are 0-255 and the marks 256-260, and 1 is added to every id: 0 is for the padding of a batch.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MOST_BYTES = MAX_CHARACTERS - 2
 
 @lru_cache(maxsize=1 << 16)
 def characters_of(word: str) -> NDArray[np.int16]:
-    """(50,) ids of one word, not to be written to; <S> and </S> give the marks of a sentence."""
+    """(50,) ids of one word, read-only. <S> and </S> give the sentence marks."""
     row = np.full(MAX_CHARACTERS, PADDING, dtype=np.int16)
     if word in SENTENCE_MARKS:
         row[:3] = BEGIN_WORD, SENTENCE_MARKS[word], END_WORD

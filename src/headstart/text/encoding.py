@@ -1,4 +1,4 @@
-"""What a tokenizer gives back: the units of one text, or the flat ids of many sentences."""
+"""Results of a tokenizer: the units of one text, or the flat ids of many sentences."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Units of one text: unit i is units[i], covers text[spans[i, 0]:spans[i, 1]] and belongs to word words[i]."""
+    """The units of one text: units[i] covers text[spans[i, 0]:spans[i, 1]] and belongs to word number words[i]."""
 
     text: str
     units: list[str]
     ids: NDArray[np.int32]  # (n,)
-    spans: NDArray[np.int32]  # (n, 2), in characters of the text as it was given
+    spans: NDArray[np.int32]  # (n, 2), in characters of the original text
     words: NDArray[np.int32]  # (n,)
 
 
 @dataclass(frozen=True, slots=True)
 class UnitIds:
-    """Of an encoding, what an encoder reads."""
+    """The part of an Encoding that an encoder reads."""
 
     ids: NDArray[np.int32]  # (n,)
     words: NDArray[np.int32]  # (n,)
@@ -30,14 +30,14 @@ class UnitIds:
 
 @dataclass(frozen=True, slots=True)
 class SentenceIds:
-    """Sentences as flat ids. ids[i] >= vocabulary size means the word extras[ids[i] - vocabulary size]."""
+    """Sentences as flat ids. An id >= vocabulary size is the word extras[id - vocabulary size]."""
 
     ids: NDArray[np.int32]  # (units,)
     lengths: NDArray[np.int32]  # (sentences,), summing to len(ids)
-    extras: list[str]  # no word twice
+    extras: list[str]  # out-of-vocabulary words, each once
 
     def cut(self, most: int) -> SentenceIds:
-        """Sentences longer than `most` units become several of at most that many."""
+        """Cut sentences longer than `most` units into several."""
         pieces = self.pieces(most)
         lengths = np.full(int(pieces.sum()), most, dtype=np.int32)
         last = np.cumsum(pieces) - 1
@@ -46,12 +46,12 @@ class SentenceIds:
         return SentenceIds(self.ids, lengths, self.extras)
 
     def pieces(self, most: int) -> NDArray[np.int32]:
-        """How many pieces each sentence is cut into."""
+        """The number of pieces that `cut` makes of each sentence."""
         return (-(-self.lengths // most)).astype(np.int32)
 
 
 def places_of(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where each word begins and ends in the text that joins them by a space."""
+    """(start, end) of each word in " ".join(words)."""
     places: list[tuple[int, int]] = []
     start = 0
     for word in words:

@@ -1,4 +1,4 @@
-"""Messages between processes: a JSON header, arrays and texts, each with its length in front."""
+"""Messages between processes: a JSON header, arrays and texts, each with its length in front (no pickling)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_frame(stream: BinaryIO, frame: Frame) -> None:
 
 
 def read_frame(stream: BinaryIO) -> Frame | None:
-    """The next message, or None where the stream ends between two. EOFError if it ends inside one."""
+    """The next message; None at the end of the stream. EOFError if the stream ends within a message."""
     sizes = stream.read(SIZES.size)
     if not sizes:
         return None

@@ -1,4 +1,4 @@
-"""The work on a piece of the text, done here or in a worker process: the same code, so the same result."""
+"""The work on one piece of text, tokenising or counting: the same code in this process and in a worker."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Work = Callable[[list[str]], Frame]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Some blocks of text in a row. read: bytes on disk read until its end."""
+    """Consecutive blocks of text. read: bytes on disk read up to its end."""
 
     texts: list[str]
-    starts: NDArray[np.bool_]  # (blocks,), whether a block begins a document
+    starts: NDArray[np.bool_]  # (blocks,), whether a block starts a document
     read: int
 
 
 def read_jobs(paths: Sequence[Path], config: TextConfig, characters: int = JOB_CHARACTERS) -> Iterator[Job]:
-    """The text in jobs of about as many characters; where one ends depends on the text alone."""
+    """The text in jobs of about `characters` characters. Where a job ends depends on the text alone."""
     read = 0
 
     def on_bytes(n: int) -> None:
@@ -53,7 +53,7 @@ def read_jobs(paths: Sequence[Path], config: TextConfig, characters: int = JOB_C
 
 
 def tokenising(tokenizer: Tokenizer, lines_are_sentences: bool, max_sentence: int | None) -> Work:
-    """Blocks -> ids, sentence lengths, sentences of each block; the texts are the words outside the vocabulary."""
+    """Blocks -> a frame of ids, sentence lengths and sentences per block; its texts are the out-of-vocabulary words."""
 
     def tokenise(texts: list[str]) -> Frame:
         spans = [sentence_spans(text, lines_are_sentences) for text in texts]
@@ -70,20 +70,20 @@ def tokenising(tokenizer: Tokenizer, lines_are_sentences: bool, max_sentence: in
 
 
 def tokenised(frame: Frame) -> tuple[SentenceIds, NDArray[np.int64]]:
-    """What `tokenising` found: sentences, and how many of them each block has."""
+    """Unpack the result of `tokenising`: the sentences, and how many each block has."""
     ids, lengths, per_block = frame.arrays
     return SentenceIds(ids, lengths, frame.texts), per_block
 
 
 def counting(lowercase: bool) -> Work:
-    """Blocks -> how often each word occurs in them."""
+    """Blocks -> a frame of words and their counts."""
 
     def count(texts: list[str]) -> Frame:
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(split_words(text))
         if lowercase:
-            # Words are found first and lowered then, as the tokenizer does; a lowered text may split differently.
+            # Split first and lowercase then, as the tokenizer does: a lowercased text may split differently.
             lowered: Counter[str] = Counter()
             for word, n in counts.items():
                 lowered[word.lower()] += n
@@ -98,7 +98,7 @@ def counted(frame: Frame) -> dict[str, int]:
 
 
 def work_from(order: Frame) -> Work:
-    """The work a worker process is told to do by its first message."""
+    """The work that the first message to a worker describes."""
     header = order.header
     if header["work"] == "count":
         return counting(header["lowercase"])

@@ -1,4 +1,9 @@
-"""Jobs through worker processes, or through none; results come in the order of the jobs either way."""
+"""Run jobs in this process or in a pool of workers; results come in the order of the jobs.
+
+joblib's loky would do the same with less code here. Measured on 20 MB of reviews with two workers: loky gives its first
+result after 1.4 s instead of 0.4 to 1.2, does 3.1 to 3.8 MB/s instead of 4.2 to 6.6, and needs 273 MB instead of 202,
+because it pickles every text and array. A killed worker ends both with an error.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ from headstart.errors import DataError
 from headstart.text.frames import Frame, read_frame, write_frame
 from headstart.text.jobs import Job, Work
 
-WAITING_PER_WORKER = 3  # bounds the memory: so many jobs are read ahead or done and not yet fetched
+WAITING_PER_WORKER = 3  # bounds memory: jobs that are queued, or done and not yet fetched
 
 
 def run_here(work: Work, jobs: Iterable[Job]) -> Generator[tuple[Job, Frame], None, None]:
@@ -27,7 +32,7 @@ def run_here(work: Work, jobs: Iterable[Job]) -> Generator[tuple[Job, Frame], No
 
 
 def run_in_workers(order: Frame, jobs: Iterable[Job], workers: int) -> Generator[tuple[Job, Frame], None, None]:
-    """`order` tells each worker what to do (see jobs.work_from). However this ends, no process is left behind."""
+    """`order` is the first message to each worker (see jobs.work_from). Workers are stopped in any case."""
     processes: list[WorkerProcess] = []
     waiting: deque[tuple[Job, Future[Frame]]] = deque()
     threads = ThreadPoolExecutor(workers)
@@ -61,17 +66,17 @@ def run_in_workers(order: Frame, jobs: Iterable[Job], workers: int) -> Generator
 
 
 class WorkerProcess:
-    """One process that does one job after the other."""
+    """A worker process; it does one job at a time."""
 
     def __init__(self, order: Frame) -> None:
-        # A pipe that nobody reads would block the worker once it is full. Closed in stop().
+        # Not a pipe: nobody reads it, and a full one would block the worker. Closed in stop().
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115
         root = str(Path(headstart.__file__).parents[1])
         path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
-        # One process per core already; threads inside each would only take turns.
+        # There is a process per core already; threads inside each would compete for it.
         quiet = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            # -P: a file in the user's folder must not stand in for a module of the worker.
+            # -P: a file in the current folder must not shadow a module that the worker imports.
             [sys.executable, "-P", "-m", "headstart.text.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -102,7 +107,7 @@ class WorkerProcess:
         for pipe in self._pipes():
             try:
                 pipe.close()
-            except OSError:  # what was still to be sent has no reader any more
+            except OSError:  # unsent data, and the reader is gone
                 continue
         self._messages.close()
 

@@ -1,4 +1,4 @@
-"""A memory for tokenizers: text repeats itself, so the ids of a run between white space are mostly known already."""
+"""A cache for tokenizers: runs between white space repeat, so the ids of most of them are known already."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-# Bounds the memory whatever the text is; at some 8 characters a run this is about a quarter of a million runs.
+# About a quarter of a million runs, at 8 characters each.
 KEPT_CHARACTERS = 2_000_000
 UNIT_BYTES = 4
 
 
-class RunMemory(dict[str, bytes]):
-    """run -> its ids as the bytes of an int32 array: joining bytes is the quickest way to one flat array."""
+class RunCache(dict[str, bytes]):
+    """run -> its ids, as the bytes of an int32 array: joining bytes is the fastest way to one flat array."""
 
     def __init__(self) -> None:
         super().__init__()
         self._characters = 0
 
     def make_room(self) -> None:
-        """Forget everything once it is too much: what is frequent comes back at once. Called between texts."""
+        """Clear the cache when it is too large; frequent runs soon return. Called between texts."""
         if self._characters > KEPT_CHARACTERS:
             self.clear()
             self._characters = 0
@@ -32,11 +32,11 @@ class RunMemory(dict[str, bytes]):
 
 
 def to_bytes(ids: Sequence[int]) -> bytes:
-    return array("i", ids).tobytes()  # quicker than numpy for the few ids of a run
+    return array("i", ids).tobytes()  # faster than numpy for a few ids
 
 
 def flatten(pieces: list[bytes], runs_per_sentence: list[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The ids of all runs end to end, and how many each sentence has."""
+    """The ids of all runs, concatenated, and the length of each sentence."""
     ids = np.frombuffer(b"".join(pieces), dtype=np.int32)
     units = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces)) // UNIT_BYTES
     ends = np.concatenate([[0], np.cumsum(units)])[np.cumsum([0, *runs_per_sentence])]

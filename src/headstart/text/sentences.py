@@ -1,16 +1,16 @@
-"""Where sentences begin and end, by rules that hold in most languages."""
+"""Sentence splitting, by rules that hold in most languages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# Part of every cache key: to be raised when the rules give other sentences for any text.
+# Part of every cache key. Raise it whenever the rules change the sentences of any text.
 RULE = 1
 
 CLOSING = "'\"’”»)\\]}」』）】》〉*"
 STOPS = ".!?…"
-# Stops that are nothing else, so that no white space has to follow: Chinese, Japanese, Indic, Arabic, Armenian, ...
+# Unambiguous stops, which need no white space after them: Chinese, Japanese, Indic, Arabic, Armenian, ...
 SURE_STOPS = "。！？｡।॥؟۔։።။។"
 STOP = re.compile(
     rf"[{STOPS}{SURE_STOPS}]"
@@ -28,7 +28,7 @@ vs etc cf al ibid viz approx dept univ assn bros inc ltd co corp mt ft ave blvd 
 sra srta ud uds bzw ca usw evtl ggf hr
 """
 ABBREVIATIONS = frozenset(COMMON.split())
-# These end no sentence before a number ("No. 5", "p. 12", "Jan. 3"); otherwise they are words like any other.
+# Abbreviations only before a number ("No. 5", "p. 12", "Jan. 3"); otherwise ordinary words.
 BEFORE_NUMBERS = """
 no nos nr vol vols fig figs eq eqs art ch chap sec sect pp pg par tab app ed
 jan feb mar apr jun jul aug sep sept oct nov dec
@@ -37,9 +37,9 @@ NUMBERED = frozenset(BEFORE_NUMBERS.split())
 
 
 def sentence_spans(text: str, lines_are_sentences: bool) -> list[tuple[int, int]]:
-    """Sentences as (begin, end) in characters, without the white space around them; none is empty.
+    """(start, end) of each sentence in characters, without surrounding white space; none is empty.
 
-    A blank line always ends a sentence. If `lines_are_sentences`, each line is one, whatever stops are in it.
+    A blank line always ends a sentence. If `lines_are_sentences`, each line is one sentence.
     """
     if lines_are_sentences:
         trimmed = (trim(text, first, last) for first, last in paragraphs(text, LINE))
@@ -83,7 +83,7 @@ def paragraph_spans(text: str, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def ends_sentence(text: str, first: int, stop: int, ends: int, following: str) -> bool:
-    """Whether the stop at `stop`, with white space after `ends`, closes the sentence begun at `first`."""
+    """Whether the stop at `stop`, followed by white space from `ends`, ends the sentence that starts at `first`."""
     if following.islower() or following in STOPS:
         return False
     if ends > stop + 1 or text[stop] != ".":
@@ -92,7 +92,7 @@ def ends_sentence(text: str, first: int, stop: int, ends: int, following: str) -
 
 
 def is_abbreviation(before: str, length: int, following: str) -> bool:
-    """Whether the point after `before` belongs to its last word. length: characters of the sentence so far."""
+    """Whether the full stop after `before` is part of its last word. length: characters of the sentence so far."""
     if not before or before[-1].isspace():
         return False
     word = before.split()[-1].lstrip("(['\"‘“«-")

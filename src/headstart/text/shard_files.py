@@ -1,10 +1,10 @@
 """The layout of shards on disk: plain little-endian arrays.
 
 A folder of shards holds, per shard,
-  00000.ids         the units, uint16 if every id fits and no word lies outside the vocabulary, else int32
+  00000.ids         the units: uint16 if every id fits and there are no out-of-vocabulary words, else int32
   00000.sentences   int64, where each sentence ends, in units of the shard
   00000.documents   int64, where each document ends, in sentences of the shard
-  00000.extras      the words outside the vocabulary first met in this shard, UTF-8, end to end
+  00000.extras      the out-of-vocabulary words first seen in this shard, UTF-8, concatenated
   00000.extra_ends  int64, where each of these words ends, in bytes
 and `index.json`, written last: without it the folder is not a set of shards.
 """
@@ -30,7 +30,7 @@ PARTS = ("ids", "sentences", "documents", "extras", "extra_ends")
 
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
-    """What one shard holds, as index.json says it."""
+    """The sizes of one shard, as in index.json."""
 
     units: int
     sentences: int
@@ -45,7 +45,7 @@ def shard_file(directory: Path, number: int, part: str) -> Path:
 
 
 def write_index(directory: Path, vocabulary_size: int, shards: list[ShardCounts]) -> None:
-    """Written under another name, then renamed, so that a reader sees all of it or nothing."""
+    """Write to a temporary name and rename, so that a reader sees all of it or nothing."""
     index = {"format": FORMAT, "vocabulary_size": vocabulary_size, "shards": [asdict(shard) for shard in shards]}
     temporary = directory / f"{INDEX}.part"
     with temporary.open("w", encoding="utf-8") as file:
@@ -56,7 +56,7 @@ def write_index(directory: Path, vocabulary_size: int, shards: list[ShardCounts]
 
 
 def read_index(directory: Path) -> tuple[int, list[ShardCounts]]:
-    """The vocabulary's size and what each shard holds."""
+    """The vocabulary size, and the sizes of each shard."""
     path = directory / INDEX
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ def read_index(directory: Path) -> tuple[int, list[ShardCounts]]:
 
 
 class MappedShard:
-    """The arrays of one shard, mapped and not read."""
+    """The arrays of one shard, memory-mapped."""
 
     def __init__(self, directory: Path, number: int, counts: ShardCounts) -> None:
         def mapped(part: str, dtype: str, length: int) -> NDArray[Any]:
@@ -94,14 +94,14 @@ def map_array(path: Path, dtype: str, length: int) -> NDArray[Any]:
             raise DataError(f"{path}: has {found} bytes where {expected} were written. {again(path.parent)}")
         if not length:  # an empty file cannot be mapped
             return np.empty(0, dtype=dtype)
-        # A plain array over the map: slicing it costs a fraction of slicing np.memmap itself.
+        # Viewed as a plain array: slicing an np.memmap is several times slower.
         return np.memmap(path, dtype=dtype, mode="r", shape=(length,)).view(np.ndarray)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}). {again(path.parent)}") from error
 
 
 def bounds(ends: NDArray[np.int64], index: int) -> tuple[int, int]:
-    """Where run `index` begins and ends, when only the ends are stored."""
+    """(start, end) of run `index`, given the ends of all runs."""
     return (int(ends[index - 1]) if index else 0), int(ends[index])
 
 

@@ -1,4 +1,4 @@
-"""Writes shards, in order, with plain file writes: writing through a memory map would die on a full disk."""
+"""Writes shards with plain file writes: writing to a memory map would crash with SIGBUS on a full disk."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from headstart.text.encoding import SentenceIds
 from headstart.text.shard_files import ENDS, INDEX, NARROW, PARTS, WIDE, ShardCounts, shard_file, write_index
 
 BUFFER = 1 << 20
-# Words outside the vocabulary are numbered once each while this table remembers them. A word met again after the
-# table was emptied gets a second number, which costs a few bytes; an unbounded table would cost memory.
+# Out-of-vocabulary words are numbered through a table of at most this many. A word seen again after the table was
+# cleared gets a second number, which costs a few bytes; an unbounded table would cost memory.
 REMEMBERED_EXTRAS = 200_000
 
 
 class ShardWriter:
-    """Documents never span shards, unless one is larger than a shard: then it is cut between two sentences.
+    """Appends documents to shards. Only a document larger than a shard spans several; it is cut between sentences.
 
-    As a context manager it closes at the end, or leaves nothing behind when an error passes through.
+    As a context manager it closes at the end, or removes what it wrote if there was an error.
     """
 
     def __init__(self, directory: Path, vocabulary_size: int, shard_units: int = 16_000_000) -> None:
@@ -47,11 +47,11 @@ class ShardWriter:
         self.add_blocks(sentence_ids, np.array([len(sentence_ids.lengths)]), np.array([starts_document]))
 
     def add_blocks(self, sentence_ids: SentenceIds, sentences: NDArray[Any], starts: NDArray[np.bool_]) -> None:
-        """Append many blocks at once: block i has sentences[i] sentences, and begins a document if starts[i].
+        """Append many blocks: block i has sentences[i] sentences, and starts a document if starts[i].
 
-        Sentences without units, and documents without sentences, are left out.
+        Empty sentences and empty documents are left out.
         """
-        document = np.repeat(np.cumsum(starts), sentences)  # 0: the document that is open from the call before
+        document = np.repeat(np.cumsum(starts), sentences)  # 0: the document left open by the previous call
         kept = sentence_ids.lengths > 0
         lengths, document = sentence_ids.lengths[kept].astype(np.int64), document[kept]
         opens = np.diff(document, prepend=0) > 0
@@ -65,13 +65,13 @@ class ShardWriter:
                 if len(lengths):
                     self._finish_shard()
                     opens[0] = True
-        # A document that begins in the last blocks without a sentence so far still begins with its first one.
+        # A document that starts in the last blocks, but has no sentence yet, starts with its first sentence.
         began = int(np.count_nonzero(starts))
         last_with_sentences = int(document[-1]) if len(document) else 0
         self._document_open = last_with_sentences == began and (self._document_open or len(document) > 0)
 
     def close(self) -> None:
-        """Finish the last shard and write the index; only now the folder counts as shards."""
+        """Finish the last shard and write the index, which makes the folder valid."""
         with self._reporting():
             self._finish_shard()
             write_index(self.directory, self.vocabulary_size, self._finished)
@@ -99,7 +99,7 @@ class ShardWriter:
             self.discard()
 
     def _write_while_room(self, ids: NDArray[np.int32], lengths: NDArray[np.int64], opens: NDArray[np.bool_]) -> int:
-        """Append sentences to the open shard until the next has to go to a new one. Returns how many were written."""
+        """Append sentences until the shard is full. Returns how many were written."""
         shard = self._shard or self._open_shard()
         before = shard.units + np.cumsum(lengths) - lengths
         document_start = np.maximum.accumulate(np.where(opens, before, shard.document_start))
@@ -111,7 +111,7 @@ class ShardWriter:
         return n
 
     def _number_extras(self, sentence_ids: SentenceIds) -> NDArray[np.int32]:
-        """Replace the numbers of words outside the vocabulary, which hold for one call, by those of the corpus."""
+        """Renumber out-of-vocabulary words: from the numbers of one call to those of the whole corpus."""
         ids = sentence_ids.ids
         outside = ids >= self.vocabulary_size
         if not outside.any():
@@ -158,11 +158,11 @@ class ShardWriter:
 
 
 class _OpenShard:
-    """The files of the shard that is being written."""
+    """The files of the shard being written."""
 
     def __init__(self, directory: Path, number: int, dtype: str) -> None:
         self.units = self.sentences = self.documents = self.extras = self.extra_bytes = 0
-        self.document_start = 0  # in units: where the document begins that was written to last
+        self.document_start = 0  # start of the current document, in units
         self.dtype = dtype
         self._ids_path = shard_file(directory, number, "ids")
         self._files: dict[str, BinaryIO] = {}
@@ -176,7 +176,7 @@ class _OpenShard:
             self._widen()
         self._write("ids", ids.astype(self.dtype))
         self._write("sentences", (self.units + np.cumsum(lengths)).astype(ENDS))
-        # The end of a document is known when the next one opens.
+        # A document ends where the next one starts.
         ended = self.sentences + np.flatnonzero(opens)
         ended = ended[ended > 0]
         self._write("documents", ended.astype(ENDS))
@@ -206,11 +206,11 @@ class _OpenShard:
         for file in self._files.values():
             try:
                 file.close()
-            except OSError:  # what is in the buffer goes to a file that is about to be removed
+            except OSError:  # flushing the buffer failed, but the file is about to be removed
                 continue
 
     def _widen(self) -> None:
-        """Rewrite the ids so far as int32: the first word outside the vocabulary has come."""
+        """Rewrite the ids so far as int32, at the first out-of-vocabulary word."""
         self._files["ids"].close()
         wide_path = self._ids_path.with_suffix(".ids.wide")
         try:

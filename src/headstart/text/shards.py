@@ -17,9 +17,9 @@ __all__ = ["ShardWriter", "Shards"]
 
 
 class Shards:
-    """All shards of a folder; units, sentences and documents are each numbered from 0 over the whole of it.
+    """All shards of a folder. Units, sentences and documents are numbered from 0 over all shards.
 
-    Ids come as uint16 or int32 views of the files: cast before doing arithmetic on them.
+    Ids are views of the files, uint16 or int32: cast before doing arithmetic.
     """
 
     def __init__(self, directory: Path, vocabulary_size: int, counts: list[ShardCounts]) -> None:
@@ -40,14 +40,14 @@ class Shards:
         return cls(directory, vocabulary_size, counts)
 
     def sentence(self, index: int) -> NDArray[Any]:
-        """The ids of one sentence: a view, nothing is copied."""
+        """The ids of one sentence, as a view."""
         number = locate(self._sentences, index, "sentence")
         shard = self._shards[number]
         first, last = bounds(shard.sentence_ends, index - self._sentences[number])
         return shard.ids[first:last]
 
     def sentence_lengths(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Units of each of these sentences."""
+        """The lengths of these sentences, in units."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < self.n_sentences:
             raise IndexError(f"sentence indices must lie in [0, {self.n_sentences})")
         numbers = np.searchsorted(self._sentences, indices, side="right") - 1
@@ -60,7 +60,7 @@ class Shards:
         return lengths
 
     def document(self, index: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The ids of a whole document, and where each of its sentences ends in them."""
+        """The ids of a document, and the ends of its sentences in them."""
         number = locate(self._documents, index, "document")
         shard = self._shards[number]
         first, last = bounds(shard.document_ends, index - self._documents[number])
@@ -69,18 +69,18 @@ class Shards:
         return shard.ids[start : start + int(ends[-1])], ends
 
     def document_lengths(self) -> NDArray[np.int64]:
-        """Units of every document."""
+        """The lengths of all documents, in units."""
         lengths = [np.diff(shard.sentence_ends[shard.document_ends - 1], prepend=0) for shard in self._shards]
         return np.concatenate([np.empty(0, dtype=np.int64), *lengths])
 
     def sentences_between(self, first: int, last: int) -> list[NDArray[Any]]:
-        """Sentences whose first unit lies in [first, last) of the run of all units."""
+        """The sentences whose first unit is in [first, last), counting the units of all shards."""
         found: list[NDArray[Any]] = []
         for number, shard in enumerate(self._shards):
             start, end = self._units[number], self._units[number + 1]
             if last <= start or end <= first:
                 continue
-            # Sentence i begins where sentence i - 1 ends, and none is empty, so the ends strictly rise.
+            # Sentence i starts where sentence i - 1 ends, and none is empty, so the ends are strictly increasing.
             low = int(np.searchsorted(shard.sentence_ends, first - start)) + 1 if first > start else 0
             high = int(np.searchsorted(shard.sentence_ends, last - start)) + 1
             ends = shard.sentence_ends[low:high].tolist()
@@ -91,7 +91,7 @@ class Shards:
         return found
 
     def extra(self, id: int) -> str:
-        """The word behind an id that lies outside the vocabulary."""
+        """The out-of-vocabulary word with this id."""
         index = id - self.vocabulary_size
         number = locate(self._extras, index, "word outside the vocabulary")
         shard = self._shards[number]
@@ -100,7 +100,7 @@ class Shards:
 
 
 def locate(starts: list[int], index: int, kind: str) -> int:
-    """The shard that holds an index; starts[-1] is how many there are in all."""
+    """The number of the shard with this index. starts[-1] is the total."""
     if not 0 <= index < starts[-1]:
         raise IndexError(f"there is no {kind} {index}; there are {starts[-1]}")
     return bisect_right(starts, index) - 1

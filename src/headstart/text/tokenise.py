@@ -1,4 +1,4 @@
-"""Text files -> shards of ids: in bounded memory, on several cores, and once for each text and tokenizer."""
+"""Text files -> shards of ids: in constant memory, on several cores, cached by text and tokenizer."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from headstart.text.vocabulary import WordCounter
 from headstart.text.wordpiece import WordPieceTokenizer, load_wordpiece
 from headstart.text.wordpiece_learning import learn_wordpiece
 
-# Below this many bytes on disk, starting processes costs more than it saves.
+# For fewer bytes, starting processes costs more than it saves.
 SMALL = 2_000_000
-# A job of counting is larger than one of tokenising: what comes back, the distinct words, grows more slowly.
+# Counting takes larger jobs than tokenising: its result, the distinct words, grows more slowly than the text.
 COUNTED_CHARACTERS = 1 << 20
-GZIP_RATIO = 3  # a guess, for choosing a sample: text shrinks to about a third
+GZIP_RATIO = 3  # an estimate, to choose a sample: text packs to about a third
 
 
 @dataclass(frozen=True, slots=True)
 class Corpora:
-    """The shards to train on and those held out; `reused` if they were in the cache already."""
+    """Shards for training and for validation. reused: whether they came from the cache."""
 
     train: Shards
     valid: Shards | None
@@ -56,10 +56,10 @@ def prepare(
     max_sentence: int | None,
     workers: int,
 ) -> Generator[Progress, None, Corpora]:
-    """Tokenise the text into shards, or find them in the cache. The shards are the same whatever `workers` is.
+    """Tokenise the text into shards, or take them from the cache. They do not depend on `workers`.
 
-    valid_paths: None holds out every document whose number i has i % period == period - 1, period = 1 / valid_share.
-    max_sentence: longer sentences are cut into pieces of at most so many units.
+    valid_paths: None holds out every document i with i % period == period - 1, where period = 1 / valid_share.
+    max_sentence: longer sentences are cut into pieces of at most this many units.
     """
     config, _ = settle_layout(paths, config)  # one layout, that of the training text, for both
     key = cache_key(
@@ -86,7 +86,7 @@ def prepare(
             directories = folder / main, folder / held_out if held_out else None
             with closing(write_shards(results, *directories, len(tokenizer), config.valid_share)) as writing:
                 for read in writing:
-                    os.utime(folder)  # a folder untouched for a day is taken for a dead builder's
+                    os.utime(folder)  # says that its builder lives: a folder untouched for a day is removed
                     yield Progress("tokenising", before + read, total)
             before += size_of(files)
         check_not_empty(folder, paths)
@@ -116,7 +116,7 @@ def write_shards(
     vocabulary_size: int,
     valid_share: float,
 ) -> Generator[int, None, None]:
-    """Write what was tokenised, in order; every so many documents one goes to `held_out`. Yields the bytes read."""
+    """Write tokenised documents in order, one in 1 / valid_share to `held_out`. Yields the bytes read."""
     period = round(1 / valid_share) if held_out and valid_share else None
     documents = 0
     with closing(results), ExitStack() as writers:
@@ -124,7 +124,7 @@ def write_shards(
         valid = writers.enter_context(ShardWriter(held_out, vocabulary_size)) if held_out and period else None
         for job, frame in results:
             found, per_block = tokenised(frame)
-            # A block that continues a document has the number of the document before it.
+            # A block that continues a document has that document's number.
             numbers = documents + np.cumsum(job.starts) - 1
             documents += int(np.count_nonzero(job.starts))
             kept_back = numbers % period == period - 1 if period else np.zeros(len(numbers), dtype=np.bool_)
@@ -147,7 +147,7 @@ def of_blocks(
 
 
 def check_not_empty(folder: Path, paths: Sequence[Path]) -> None:
-    """Text without a single word is an error; a share of documents too small to hold one out is not."""
+    """Text without a word is an error. A validation part that got no document, as of a short text, is removed."""
     if not Shards.open(folder / "train").n_sentences:
         raise DataError(f"{paths[0]}: the tokenizer finds no word in this text. Check that it is the right file.")
     valid = folder / "valid"
@@ -156,7 +156,7 @@ def check_not_empty(folder: Path, paths: Sequence[Path]) -> None:
 
 
 def open_corpora(target: Path, reused: bool) -> Corpora | None:
-    """What is in the cache, or None; an entry that was damaged since is removed, to be made again."""
+    """The cached shards, or None. A damaged entry is removed, so that it is made again."""
     if not target.is_dir():
         return None
     try:
@@ -183,7 +183,7 @@ def size_of(paths: Sequence[Path]) -> int:
 def count_words(
     paths: Sequence[Path], config: TextConfig, *, lowercase: bool, cache: Path, workers: int
 ) -> Generator[Progress, None, WordCounter]:
-    """How often each word occurs, counted once for each text and then read from the cache."""
+    """Word counts of the text, from the cache if it was counted before."""
     key = cache_key(
         rule=words.RULE, text=content_key(paths), reading=reading_settings(paths, config), lowercase=lowercase
     )
@@ -217,7 +217,7 @@ def learn_pieces(
     min_count: int = 2,
     sample_bytes: int = 200_000_000,
 ) -> Generator[Progress, None, WordPieceTokenizer]:
-    """Learn WordPiece from the text, or from an even sample of a large one; once for each text and setting."""
+    """Learn WordPiece from the text, or from an even sample of a large one; cached by text and settings."""
     options = {"lowercase": lowercase, "exact": exact}
     counts = {"size": size, "min_count": min_count, "sample_bytes": sample_bytes}
     key = cache_key(text=content_key(paths), reading=reading_settings(paths, config), **options, **counts)
@@ -237,9 +237,9 @@ def learn_pieces(
 
 
 class TextSample:
-    """An even sample of the documents, the same each time it is gone through; it tells how far along it is."""
+    """An even sample of the documents, the same in each pass, which reports its progress."""
 
-    PASSES = 2  # learn_wordpiece goes through the text twice
+    PASSES = 2  # learn_wordpiece reads the text twice
 
     def __init__(self, paths: Sequence[Path], config: TextConfig, most_bytes: int) -> None:
         self.stopped = False

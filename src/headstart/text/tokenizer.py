@@ -1,4 +1,4 @@
-"""What every tokenizer can do, the table of them, and the tokenizer of whole words."""
+"""The Tokenizer protocol, the table of tokenizers, and the word tokenizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from headstart.errors import CheckpointError
 from headstart.text import words
 from headstart.text.encoding import Encoding, SentenceIds, places_of
-from headstart.text.runs import RunMemory, flatten, to_bytes
+from headstart.text.runs import RunCache, flatten, to_bytes
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.text.wordpiece import TOKENIZER, VOCAB, WordPieceTokenizer, load_wordpiece
 
@@ -23,7 +23,7 @@ WORDS = "words.tsv"
 
 
 class Tokenizer(Protocol):
-    """Text -> units with ids. Two tokenizers with one fingerprint give the same ids for every text."""
+    """Text -> units with ids. Tokenizers with equal fingerprints give equal ids for every text."""
 
     @property
     def kind(self) -> str: ...
@@ -32,41 +32,41 @@ class Tokenizer(Protocol):
     def fingerprint(self) -> str: ...
 
     def __len__(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         ...
 
     def encode(self, text: str) -> Encoding:
-        """The units of one text, with their places in it."""
+        """The units of one text, with their spans."""
         ...
 
     def encode_words(self, words: Sequence[str]) -> Encoding:
-        """The units of a text that is split into words already; each word keeps at least one unit."""
+        """The units of a text that is already split into words. Every word has at least one unit."""
         ...
 
     def encode_sentences(self, sentences: list[str]) -> SentenceIds:
-        """Ids alone, of many sentences: the fast path."""
+        """Only the ids, of many sentences: the fast path."""
         ...
 
     def save(self, directory: Path) -> None: ...
 
 
 class WordTokenizer:
-    """Whole words. A word outside the vocabulary is <UNK> in `encode`, and kept as an extra in `encode_sentences`.
+    """Whole words. An out-of-vocabulary word is <UNK> in `encode`, and kept as an extra in `encode_sentences`.
 
-    A word of the text that is spelled like one of the marks (<S>, </S>, <UNK>) lies outside the vocabulary too.
+    A word of the text that is spelled like a special token (<S>, </S>, <UNK>) is out of vocabulary too.
     """
 
     kind = "words"
 
     def __init__(self, vocabulary: Vocabulary, lowercase: bool | None = None) -> None:
-        """lowercase: None takes what the vocabulary was made with."""
+        """lowercase: None takes the vocabulary's."""
         if lowercase is not None and lowercase != vocabulary.lowercase:
             vocabulary = replace(vocabulary, lowercase=lowercase)
         self.vocabulary = vocabulary
         self.lowercase = vocabulary.lowercase
         described = f"words {words.RULE} {vocabulary.fingerprint()}"
         self.fingerprint = hashlib.sha256(described.encode()).hexdigest()
-        self._memory = RunMemory()
+        self._cache = RunCache()
 
     def __len__(self) -> int:
         return len(self.vocabulary)
@@ -89,8 +89,8 @@ class WordTokenizer:
         )
 
     def encode_sentences(self, sentences: list[str]) -> SentenceIds:
-        self._memory.make_room()
-        known = self._memory.get
+        self._cache.make_room()
+        known = self._cache.get
         extras: dict[str, int] = {}
         pieces: list[bytes] = []
         counts: list[int] = []
@@ -105,7 +105,7 @@ class WordTokenizer:
         self.vocabulary.save(directory / WORDS)
 
     def _encode_run(self, run: str, extras: dict[str, int]) -> bytes:
-        """Remembered only if every word is known: an extra's number holds for one call."""
+        """The ids of a run. Cached only if every word is known: the number of an extra is valid for one call."""
         found = [word.lower() if self.lowercase else word for word in words.split_words(run)]
         ids = [self._id(word) for word in found]
         numbered = [
@@ -114,7 +114,7 @@ class WordTokenizer:
         ]
         encoded = to_bytes(numbered)
         if None not in ids:
-            self._memory.keep(run, encoded)
+            self._cache.keep(run, encoded)
         return encoded
 
     def _id(self, word: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Words and how often they occur, numbered by falling count."""
+"""Words and their counts, numbered by descending count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNTS_HEADER = "# headstart counts"
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """words: specials first, then by falling count, ties in alphabetical order. counts: (V,), 0 for the specials."""
+    """words: specials first, then by descending count, ties alphabetically. counts: (V,), 0 for the specials."""
 
     words: tuple[str, ...]
     counts: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Vocabulary:
         return hashlib.sha256("\n".join([str(self.lowercase), *self.words]).encode("utf-8", "replace")).hexdigest()
 
     def save(self, path: Path) -> None:
-        """One `word TAB count` a line, after a line that says how the words were made."""
+        """A header line with `lowercase`, then one `word TAB count` a line."""
         lines = (f"{word}\t{count}" for word, count in zip(self.words, self.counts.tolist(), strict=True))
         text = "\n".join([f"{HEADER}{str(self.lowercase).lower()}", *lines, ""])
         write_text(path, text)
@@ -93,9 +93,9 @@ def parse_counts(lines: list[str], path: Path, first_line: int) -> tuple[list[st
 
 
 class WordCounter:
-    """Counts words in bounded memory: past `most` distinct words the rarest are dropped, with a floor that rises.
+    """Counts words in bounded memory: beyond `most` distinct words, those with the lowest counts are dropped.
 
-    A word that is dropped and comes back starts again from nothing, so counts below `floor` are lower bounds.
+    A dropped word that occurs again is counted from 0, so the counts of rare words can be too low.
     """
 
     def __init__(self, most: int = 2_000_000, lowercase: bool = False) -> None:
@@ -115,9 +115,9 @@ class WordCounter:
     def vocabulary(
         self, size: int | None, min_count: int, specials: Iterable[str] = SPECIALS, most: int | None = None
     ) -> Vocabulary:
-        """The most frequent words. size: how many entries in all, specials among them; None: every word, up to `most`.
+        """The most frequent words. size: the number of entries, specials included; None: every word, up to `most`.
 
-        Asking for more than the text has is an error: a model's width should not change with its text unnoticed.
+        A size that the text cannot fill is an error: the shape of a model should not silently depend on its text.
         """
         specials = tuple(specials)
         frequent = [(word, n) for word, n in self.counts.items() if n >= min_count and word not in specials]
@@ -144,7 +144,7 @@ class WordCounter:
 
     @classmethod
     def load(cls, path: Path, lowercase: bool) -> WordCounter | None:
-        """The counts saved there, or None if there are none that can be read: they can always be counted again."""
+        """The saved counts, or None if they are missing or damaged: they can be counted again."""
         try:
             first, *lines, last = path.read_bytes().decode("utf-8").split("\n")
             header, total, floor = first.split("\t")

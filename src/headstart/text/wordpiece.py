@@ -1,4 +1,4 @@
-"""WordPiece, as BERT uses it: learned, loaded and saved in the form Hugging Face reads."""
+"""BERT's WordPiece tokenizer, loaded and saved in the format of Hugging Face."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from headstart.atomic import write_text
 from headstart.errors import DataError
 from headstart.text.encoding import Encoding, SentenceIds, UnitIds, places_of
-from headstart.text.runs import RunMemory, flatten, to_bytes
+from headstart.text.runs import RunCache, flatten, to_bytes
 
 PREFIX = "##"
-"""Of a piece that goes on with a word."""
+"""Marks a piece that continues a word."""
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LONGEST_SEQUENCE = 512  # BERT's positions
-LONGEST_WORD = 100  # BERT's: a longer word is unknown as a whole
+LONGEST_WORD = 100  # BERT's: a longer word is [UNK]
 VOCAB, TOKENIZER, SETTINGS = "vocab.txt", "tokenizer.json", "tokenizer_config.json"
 FEW_PARTS = 32
-"""Fewer are not worth waking the library's threads."""
-# White space to Python, but control characters to BERT, which removes them and so joins what is around them.
+"""For fewer, starting the library's threads takes longer than the work."""
+# White space to Python, but control characters to BERT, which removes them and joins the text around them.
 CONTROL_SPACE = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 PLAIN_PARTS = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
 
@@ -50,9 +50,9 @@ class WordPieceTokenizer:
         self._normalizer: dict[str, Any] = description["normalizer"] or {}
         self._splits_at_space = splits_at_space(description)
         self._marks_words = self._splits_at_space and marks_words(description)
-        # Only such are never cut in two where a run without a bracket is split at punctuation.
+        # If so, splitting a run without brackets at punctuation never cuts an added token.
         self._added_have_brackets = all("[" in token["content"] for token in description["added_tokens"])
-        self._memory = RunMemory()
+        self._cache = RunCache()
 
     def __len__(self) -> int:
         return int(self.backend.get_vocab_size())
@@ -69,9 +69,9 @@ class WordPieceTokenizer:
         return sorted(vocabulary, key=vocabulary.__getitem__)
 
     def encode(self, text: str) -> Encoding:
-        """Words are runs that BERT's own splitting at white space and punctuation gives."""
+        """Words are what BERT's pre-tokenizer gives, by white space and punctuation."""
         found = self.backend.encode(text, add_special_tokens=False)
-        # The library counts the white space it dropped as well; words are numbered without gaps.
+        # The library's word numbers have gaps where it dropped white space; ours have none.
         _, words = np.unique(np.array(found.word_ids, dtype=np.int32), return_inverse=True)
         return Encoding(
             text,
@@ -82,7 +82,7 @@ class WordPieceTokenizer:
         )
 
     def encode_words(self, words: Sequence[str]) -> Encoding:
-        """A word that has no piece, such as a control character, is [UNK]."""
+        """A word without pieces, such as a control character, is [UNK]."""
         found = self.backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
         starts = np.array(places_of(words), dtype=np.int32).reshape(-1, 2)
         of_word = np.array(found.word_ids, dtype=np.int32)
@@ -100,25 +100,25 @@ class WordPieceTokenizer:
         )
 
     def encode_ids(self, text: str) -> UnitIds:
-        """The ids and words of `encode` alone, several times faster, by the memory of `encode_sentences`."""
+        """Only the ids and words of `encode`, several times faster, through the cache."""
         if not self._marks_words:
             found = self.encode(text)
             return UnitIds(found.ids, found.words)
-        self._memory.make_room()
+        self._cache.make_room()
         ids = np.frombuffer(b"".join(self._pieces_of(self._runs(text))), dtype=np.int32)
         return UnitIds(ids, self._begins_word[ids].cumsum(dtype=np.int32) - 1)
 
     @cached_property
     def _begins_word(self) -> NDArray[np.bool_]:
-        """By id, whether the piece is a word's first."""
+        """By id, whether the piece starts a word."""
         ids = self.backend.get_vocab()
         begins = np.ones(max(ids.values()) + 1, dtype=bool)
         begins[[id for piece, id in ids.items() if piece.startswith(PREFIX)]] = False
         return begins
 
     def encode_sentences(self, sentences: list[str]) -> SentenceIds:
-        """The same ids as `encode`, many times faster: BERT never looks across white space, so runs are remembered."""
-        self._memory.make_room()
+        """The same ids as `encode`, many times faster: pieces never span white space, so runs can be cached."""
+        self._cache.make_room()
         runs: list[str] = []
         counts: list[int] = []
         for sentence in sentences:
@@ -134,7 +134,7 @@ class WordPieceTokenizer:
 
     def _pieces_of(self, runs: list[str]) -> list[bytes]:
         """The ids of each run, as bytes."""
-        known = self._memory.get
+        known = self._cache.get
         pieces = [known(run, b"") for run in runs]
         if not all(pieces):
             missing = [place for place, piece in enumerate(pieces) if not piece]
@@ -144,17 +144,17 @@ class WordPieceTokenizer:
         return pieces
 
     def _learn_runs(self, runs: Iterable[str]) -> dict[str, bytes]:
-        """Nothing is read from the memory twice: another thread may have it forget everything."""
+        """Encode runs that are not cached. Each entry is read once: another thread may clear the cache meanwhile."""
         parts = {run: self._parts(run) for run in runs}
-        pieces = {part: self._memory.get(part, b"") for mine in parts.values() for part in mine}
+        pieces = {part: self._cache.get(part, b"") for mine in parts.values() for part in mine}
         new = [part for part, known in pieces.items() if not known]
         for part, found in zip(new, self._encode_parts(new), strict=True):
             pieces[part] = to_bytes(found.ids)
-            self._memory.keep(part, pieces[part])
+            self._cache.keep(part, pieces[part])
         learnt = {run: b"".join([pieces[part] for part in mine]) for run, mine in parts.items()}
         for run, ids in learnt.items():
-            if run not in self._memory:
-                self._memory.keep(run, ids)
+            if run not in self._cache:
+                self._cache.keep(run, ids)
         return learnt
 
     def _encode_parts(self, parts: list[str]) -> list[tokenizers.Encoding]:
@@ -164,22 +164,22 @@ class WordPieceTokenizer:
         return found
 
     def _parts(self, run: str) -> list[str]:
-        """BERT sets every mark of punctuation apart, so "good", "good," and "(good)" need the library once."""
+        """BERT splits at punctuation, so "good", "good," and "(good)" need only one call of the library."""
         splits = self._splits_at_space and self._added_have_brackets
         plain = splits and run.isascii() and run.isprintable() and "[" not in run
         return PLAIN_PARTS.findall(run) if plain else [run]
 
     def save(self, directory: Path, *, longest: int = LONGEST_SEQUENCE) -> None:
-        """tokenizer.json for the fast tokenizers, vocab.txt and tokenizer_config.json for the others.
+        """Write tokenizer.json for fast tokenizers, and vocab.txt and tokenizer_config.json for the others.
 
-        longest: pieces of a sequence that the model reads; transformers cuts there when it is asked to cut.
+        longest: the model's maximum sequence length, at which transformers truncates.
         """
         write_text(directory / TOKENIZER, self.backend.to_str(pretty=True))
         write_text(directory / VOCAB, "".join(f"{piece}\n" for piece in self.pieces))
         settings = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
-            # transformers sets its defaults for these in the place of what tokenizer.json says.
+            # Without these keys, transformers uses its defaults and ignores tokenizer.json.
             "strip_accents": self._normalizer.get("strip_accents"),
             "tokenize_chinese_chars": self._normalizer.get("handle_chinese_chars", True),
             "model_max_length": longest,
@@ -190,9 +190,9 @@ class WordPieceTokenizer:
 def build_wordpiece(
     pieces: list[str], lowercase: bool, *, strip_accents: bool | None = None, split_chinese: bool = True
 ) -> WordPieceTokenizer:
-    """BERT's tokenizer over these pieces, whose places are their ids. The special ones must be among them.
+    """BERT's tokenizer with these pieces, ids by position. The special tokens must be among them.
 
-    strip_accents: None does as `lowercase` does. split_chinese: every Chinese character is a word.
+    strip_accents: None follows `lowercase`. split_chinese: every Chinese character is a word.
     """
     ids = {piece: id for id, piece in enumerate(pieces)}
     backend = tokenizers.Tokenizer(
@@ -282,7 +282,7 @@ def check_specials(pieces: list[str] | dict[str, int], path: Path) -> None:
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """tokenizer_config.json; nothing where there is none."""
+    """tokenizer_config.json, or {} if there is none."""
     if not path.is_file():
         return {}
     try:
@@ -299,7 +299,7 @@ def is_bracketed(piece: str) -> bool:
 
 
 def splits_at_space(description: dict[str, Any]) -> bool:
-    """Whether a tokenizer's ids for a text are those of its runs between white space, one after the other."""
+    """Whether the ids of a text are the ids of its runs between white space, concatenated."""
     plain_tokens = all(
         not (token["lstrip"] or token["rstrip"] or token["single_word"]) and not re.search(r"\s", token["content"])
         for token in description["added_tokens"]
@@ -309,9 +309,9 @@ def splits_at_space(description: dict[str, Any]) -> bool:
 
 
 def marks_words(description: dict[str, Any]) -> bool:
-    """Whether the pieces that do not begin with ## are the words' first ones.
+    """Whether exactly the pieces without ## start a word.
 
-    BERT sets every # apart as a word of its own, so that no word of several characters begins with one.
+    BERT makes every # of the text a word of its own, so no longer word starts with one.
     """
     added = any(token["content"].startswith(PREFIX) for token in description["added_tokens"])
     return description["model"].get("continuing_subword_prefix") == PREFIX and not added

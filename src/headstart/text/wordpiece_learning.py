@@ -1,4 +1,4 @@
-"""Learns WordPiece from text with the tokenizers library, made repeatable."""
+"""Learns a WordPiece vocabulary with the tokenizers library, reproducibly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 from headstart.errors import DataError
 from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, build_wordpiece
 
-# Beyond this many characters, only those are kept that are needed to spell this share of the text.
+# Of more characters than this, the most frequent that cover this share of the text are kept.
 CHARACTERS_KEPT = 1000
 CHARACTER_COVERAGE = 0.9999
 COUNTED_AT_ONCE = 1 << 20
@@ -21,9 +21,9 @@ COUNTED_AT_ONCE = 1 << 20
 def learn_wordpiece(
     texts: Iterable[str], *, size: int, lowercase: bool, min_count: int = 2, exact: bool = False
 ) -> WordPieceTokenizer:
-    """Learn at most `size` pieces, the special ones among them. The same texts give the same pieces and ids.
+    """Learn at most `size` pieces, specials included. The same texts give the same pieces and ids.
 
-    texts: gone through twice; of an iterator a copy is kept in memory. exact: fewer pieces than `size` is an error.
+    texts: read twice; an iterator is first copied to memory. exact: fewer pieces than `size` are an error.
     """
     if isinstance(texts, Iterator):
         texts = list(texts)
@@ -31,8 +31,8 @@ def learn_wordpiece(
     normalizer = backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     splitter = backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     alphabet = choose_alphabet(count_characters(texts, normalizer), normalizer, splitter, size - len(SPECIALS))
-    # The library numbers single characters in the order of a hash table with a random seed, and settles ties between
-    # merges by these numbers. Numbering the characters ourselves, as if they were special, makes it repeatable.
+    # The library numbers characters in the order of a randomly seeded hash table, and breaks ties between merges by
+    # these numbers. Passing the characters as special tokens fixes their order, and with it the result.
     pieces = sorted(alphabet) + sorted(form for forms in alphabet.values() for form in forms)
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
@@ -53,7 +53,7 @@ def learn_wordpiece(
 
 
 def count_characters(texts: Iterable[str], normalizer: normalizers.Normalizer) -> Counter[str]:
-    """Characters after BERT's normalisation, which treats each on its own: so it is done once for each."""
+    """Counts of characters after BERT's normalisation, which is per character and so done once for each."""
     totals = np.zeros(0x110000, dtype=np.int64)
     for text in joined(texts):
         counts = np.bincount(np.frombuffer(text.encode("utf-32-le", "replace"), dtype="<u4"))
@@ -67,7 +67,7 @@ def count_characters(texts: Iterable[str], normalizer: normalizers.Normalizer) -
 
 
 def joined(texts: Iterable[str]) -> Iterator[str]:
-    """Short texts put together: counting costs per call."""
+    """Texts joined into larger ones, because counting has a cost per call."""
     parts: list[str] = []
     length = 0
     for text in texts:
@@ -82,9 +82,9 @@ def joined(texts: Iterable[str]) -> Iterator[str]:
 def choose_alphabet(
     counts: Counter[str], normalizer: normalizers.Normalizer, splitter: pre_tokenizers.PreTokenizer, room: int
 ) -> dict[str, list[str]]:
-    """The characters to spell with, each with its piece inside a word (none if BERT always sets it apart).
+    """The characters of the vocabulary, each with its ## form (none if BERT always splits at it).
 
-    Characters of one count are kept or dropped together, so that no tie is settled by chance.
+    Characters with equal counts are kept or dropped together, so that ties are not broken by chance.
     """
     total = sum(counts.values())
     alphabet: dict[str, list[str]] = {}

@@ -1,13 +1,13 @@
-"""Unicode words with their places in the text, by one rule for every language.
+"""Unicode words and their spans in the text, by one rule for all languages.
 
 - Letters, marks and digits run together; an apostrophe between letters does not break a word (don't), nor does a
   point or comma between digits (3.14, 1,000). A hyphen does (well-known is three words).
 - Letters each followed by a point are one word (U.S., e.g.), and so is a clitic that stands alone ('s, as in
   text that was tokenised before).
 - A CJK ideograph is a word of its own: there are no spaces to go by.
-- URLs, e-mail addresses, @handles and marks in angle brackets (<unk>) are one word.
-- Any other symbol is a word of its own with what modifies it (emoji sequences); a run of one symbol is one word (...).
-- White space, control and format characters are never part of a word, save the joiners inside one.
+- URLs, e-mail addresses, @handles and tags (<unk>) are one word.
+- Any other symbol is a word together with its modifiers (emoji sequences); a repeated symbol is one word (...).
+- White space, control and format characters are never part of a word, except joiners inside one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-# Part of a word tokenizer's fingerprint: to be raised when the rule gives other words for any text.
+# Part of a word tokenizer's fingerprint. Raise it whenever the rule changes the words of any text.
 RULE = 1
 
 IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -28,7 +28,7 @@ LONGEST_KEPT = 24
 
 
 def split_words(text: str) -> list[str]:
-    # No word spans white space. Most runs between white space are a word; of the others, most were met before.
+    # Words never span white space. Most runs between white space are one word; most of the others are in the cache.
     words: list[str] = []
     for run in text.split():
         if run.isascii() and run.isalpha():
@@ -39,7 +39,7 @@ def split_words(text: str) -> list[str]:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Where each word begins and ends, in characters."""
+    """(start, end) of each word, in characters."""
     return [match.span() for match in pattern_for(text).finditer(text)]
 
 
@@ -51,20 +51,20 @@ words_of = lru_cache(maxsize=1 << 16)(split_run)
 
 
 def pattern_for(text: str) -> re.Pattern[str]:
-    """Addresses cost a look at every word, so they are looked for only in a text that has an @."""
+    """The alternatives for addresses slow down every word, so they are used only if the text contains an @."""
     return word_pattern(addresses="@" in text)
 
 
 @cache
 def word_pattern(addresses: bool) -> re.Pattern[str]:
-    """The rule as alternatives, the frequent ones first. Each begins with a character class where it can: the engine
-    then passes over it at the cost of one look at the next character."""
+    """The rule as alternatives, frequent ones first. Where possible each starts with a character class, which the
+    regular-expression engine rejects after one character."""
     accents = character_ranges({"Mn", "Mc", "Me"})
     marks = accents + JOINERS
     symbol = rf"[^\w\s{character_ranges({'Cc', 'Cf'})}]"
     modifiers = rf"[{accents}{EMOJI_MODIFIERS}]*"
     alternatives = [
-        r"[A-Za-z]+(?=[\s,])",  # nearly every English word, settled at once
+        r"[A-Za-z]+(?=[\s,])",  # nearly every English word
         r"[hHwW](?:[tT][tT][pP][sS]?://|[wW][wW]\.)[^\s<>\"]*[^\s<>\"'’”.,!?;:)\]}]",
         r"[A-Za-z]\.(?:[A-Za-z]\.)+(?:[A-Za-z](?![^\W_]))?",
         rf"{LETTER}+(?:[{marks}]+{LETTER}*|['’]{LETTER}+|(?<=\d)[.,](?=\d){LETTER}+)*",
@@ -81,7 +81,7 @@ def word_pattern(addresses: bool) -> re.Pattern[str]:
 
 
 def character_ranges(categories: set[str]) -> str:
-    """The characters of some Unicode categories, written as the inside of a regular expression's class."""
+    """The characters of some Unicode categories, as the inside of a character class."""
     inside = [unicodedata.category(chr(code)) in categories for code in range(0x20000)]
     edges = [code for code in range(1, len(inside)) if inside[code] != inside[code - 1]]
     edges = ([0] if inside[0] else []) + edges

@@ -1,6 +1,6 @@
-"""A worker process: reads jobs on standard input, answers on standard output, ends when the input ends.
+"""A worker process: reads jobs from standard input, writes results to standard output, ends with its input.
 
-Started as a module of its own, so that a script that uses Headstart needs no `if __name__ == "__main__"`.
+It is started with `python -m`, so that a user's script needs no `if __name__ == "__main__"` guard.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headstart.text.jobs import work_from
 
 
 def serve() -> None:
-    # Ctrl-C goes to every process of the terminal; the parent decides, and closing our input ends us.
+    # Ctrl-C is sent to every process of the terminal. The parent handles it, and stops us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     order = read_frame(requests)

