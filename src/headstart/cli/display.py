@@ -64,7 +64,7 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.unit = "tokens"
-        self.last = 0.0
+        self.last = time.monotonic()
         self.best = float("inf")
         self.first_step: int | None = None
         self.stage = ""
