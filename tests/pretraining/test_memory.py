@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from torch import nn
 
 from headstart.config import overlay, resolve
+from headstart.encoders.bert import Bert
+from headstart.encoders.elmo import Elmo
 from headstart.errors import ConfigError
+from headstart.pretraining.bert.objective import MaskedLanguageModel
+from headstart.pretraining.elmo.objective import ElmoLanguageModel
 from headstart.pretraining.memory import available_bytes, check_memory
+from headstart.pretraining.neural import BYTES_PER_PARAMETER
 from headstart.pretraining.objectives import OBJECTIVES
 
 
@@ -27,3 +33,17 @@ def test_the_estimate_grows_with_the_vocabulary_by_its_rows(name: str) -> None:
     numbers = {"skipgram": 300, "cbow": 300, "glove": 400}
     width = config.encoder.projection if name == "elmo" else config.encoder.width if name == "bert" else 0
     assert per_word == 4 * numbers.get(name, 4 * (width + 1))
+
+
+@pytest.mark.parametrize(("name", "size"), [("elmo", "tiny"), ("elmo", "mini"), ("bert", "tiny"), ("bert", "mini")])
+def test_the_estimate_is_close_to_the_parameters_that_there_are(name: str, size: str) -> None:
+    pretraining = OBJECTIVES[name]
+    config = resolve(pretraining.config, pretraining.defaults(size, {}))
+    V = 2_000
+    model: nn.Module
+    if name == "elmo":
+        model = ElmoLanguageModel(Elmo(config.encoder), V)
+    else:
+        model = MaskedLanguageModel(Bert(config.encoder, V))
+    there_are = BYTES_PER_PARAMETER * sum(p.numel() for p in model.parameters())
+    assert 0.9 * there_are < pretraining.training_bytes(config, V) <= there_are

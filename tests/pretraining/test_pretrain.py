@@ -25,7 +25,7 @@ from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretraining.events import Finished, Planned
 from headstart.pretraining.loop import Step
 from headstart.pretraining.objectives import OBJECTIVES
-from headstart.progress import Notice
+from headstart.progress import Notice, Progress
 from headstart.training.tensors import read_tensors
 
 TINY: dict[str, dict[str, Any]] = {
@@ -262,8 +262,9 @@ def test_a_run_of_a_few_steps_says_so_in_its_card(corpus: Path, tmp_path: Path) 
 
 
 def test_two_runs_cannot_start_in_one_folder(corpus: Path, tmp_path: Path) -> None:
-    first = headstart.pretrain("skipgram", corpus, out=tmp_path / "run", steps=6, **TINY["skipgram"])
-    next(first)  # it is still reading the text
+    options = {**TINY["skipgram"], "cache": tmp_path / "cache"}
+    first = headstart.pretrain("skipgram", corpus, out=tmp_path / "run", steps=6, **options)
+    assert isinstance(next(first), Progress), "it is still reading the text"
     with pytest.raises(CheckpointError, match="another process is at work on this run"):
         pretrain("glove", corpus, tmp_path / "run")
     *_, finished = first

@@ -140,7 +140,9 @@ class Lines:
     def start_stage(self, stage: str) -> None:
         if stage != self.stage:
             self.end_stage()
+            # Counted from the start of the stage: a rate over its first instant would mean nothing.
             self.stage, self.stage_began = stage, time.monotonic()
+            self.last = self.stage_began
 
     def end_stage(self) -> None:
         """A log that shows a stage at 19 % also shows where it ended."""

@@ -13,14 +13,14 @@ LITTLE = 0.01
 WHAT = {
     "static": "Word vectors: one vector per word, whatever its context.",
     "elmo": "An ELMo: a forward and a backward LSTM language model over characters.",
-    "bert": "A BERT: a transformer trained to restore hidden pieces, aware of both sides at every layer.",
+    "bert": "A BERT: a transformer trained to predict masked pieces from both sides at every layer.",
 }
 MEANING = {
     "static": "perplexity of a word's neighbours under the softmax its objective implies; not comparable with a "
     "language model's",
-    "elmo": "perplexity per word (sentence ends included, words outside the vocabulary as one class); the figure "
+    "elmo": "perplexity per word (sentence ends included, words outside the vocabulary as one class); the value "
     "without a direction is the mean of the two",
-    "bert": "perplexity and accuracy over the hidden pieces only; not comparable with a language model's",
+    "bert": "perplexity and accuracy over the masked pieces only; not comparable with a language model's",
 }
 
 

@@ -24,6 +24,7 @@ class StepResult:
 class Learner(Protocol):
     """One model in training. step(n, rate) is a pure function of (state, n, rate), which makes resuming exact."""
 
+    device: torch.device
     unit: str
     """What StepResult.units counts: "words", "tokens" or "pairs"."""
 

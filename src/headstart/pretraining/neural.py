@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Generic, Literal
@@ -199,12 +199,6 @@ def scores(sums: Mapping[str, list[float]]) -> dict[str, float]:
     if len(words) > 1:
         found |= {f"{name}_perplexity": value for name, value in words.items()}
     return found | {f"{name}_accuracy": correct / count for name, (_, count, correct) in sums.items()}
-
-
-def training_bytes(build: Callable[[], nn.Module]) -> int:
-    """What the parameters of a model take in training; it is built without their values to count them."""
-    with torch.device("meta"):
-        return BYTES_PER_PARAMETER * sum(p.numel() for p in build().parameters())
 
 
 def batch_tokens(size: str, large: int) -> int:

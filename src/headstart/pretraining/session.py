@@ -119,9 +119,14 @@ class Session:
 
     def _planned(self, plan: Plan, first: dict[str, float]) -> Planned:
         weights = sum(tensor.nbytes for tensor in self.learner.weights().values())
+        facts = self.facts
         return Planned(
-            **{name: getattr(self.facts, name) for name in ("kind", "size", "vocabulary", "documents", "units")},
-            valid_units=self.facts.valid_units,
+            kind=facts.kind,
+            size=facts.size,
+            vocabulary=facts.vocabulary,
+            documents=facts.documents,
+            units=facts.units,
+            valid_units=facts.valid_units,
             out=self.run.path,
             unit=self.learner.unit,
             parameters=self.learner.parameter_count(),
@@ -129,8 +134,8 @@ class Session:
             steps_per_epoch=self.learner.steps_per_epoch(),
             budget=self.config.budget,
             memory_bytes=self.learner.memory_bytes(),
-            disk_bytes=2 * self.learner.state_bytes() + 2 * weights + self.facts.shard_bytes,
-            device=str(getattr(self.learner, "device", "cpu")),
+            disk_bytes=2 * self.learner.state_bytes() + 2 * weights + facts.shard_bytes,
+            device=str(self.learner.device),
             threads=torch.get_num_threads(),
             resumed_at=self.progress.steps,
             first_scores=first,

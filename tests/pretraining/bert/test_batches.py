@@ -5,7 +5,14 @@ import pytest
 import torch
 
 from headstart.errors import DataError
-from headstart.pretraining.bert.batches import MaskedBatches, MaskedConfig, PieceTable, choose_positions, corrupt
+from headstart.pretraining.bert.batches import (
+    MaskedBatch,
+    MaskedBatches,
+    MaskedConfig,
+    PieceTable,
+    choose_positions,
+    corrupt,
+)
 
 V = 1000
 PIECES = PieceTable(size=V, pad=0, cls=2, sep=3, mask=4, continues=np.arange(V) % 3 == 0)
@@ -131,3 +138,28 @@ def test_masks_differ_each_time_a_sequence_is_seen(make_shards) -> None:
 def test_one_unit_documents_still_make_pairs(make_shards) -> None:
     batch = batches(make_shards([[[10]], [[11]], [[13]]], V))[0]
     assert not batch.is_next.any()
+
+
+def test_masked_batch_counts_next_only_where_that_task_is_on() -> None:
+    ids = torch.zeros(2, 3, dtype=torch.int64)
+    shared = (ids, ids.bool(), ids, torch.tensor([1, 2, 4]), torch.tensor([7, 8, 9]))
+    assert MaskedBatch(*shared, torch.tensor([True, False])).counts() == {"masked": 3, "next": 2}
+    assert MaskedBatch(*shared, None).counts() == {"masked": 3}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_the_parts_of_a_masked_batch_are_its_sequences_with_their_hidden_pieces(n: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    B, T = 5, 6
+    ids = torch.randint(0, 90, (B, T), generator=generator)
+    positions = torch.tensor([1, 4, 7, 8, 13, 22, 29])
+    whole = MaskedBatch(
+        ids, ids > 9, ids % 2, positions, ids.flatten()[positions], torch.tensor([True, False, True, True, False])
+    )
+    parts = whole.parts(n)
+    assert len(parts) == min(n, B)
+    for name in ("ids", "mask", "segments", "gold", "is_next"):
+        assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(whole, name))
+    for part in parts:
+        assert torch.equal(part.ids.flatten()[part.positions], part.gold)
+    assert whole.counts() == {name: sum(part.counts()[name] for part in parts) for name in ("masked", "next")}

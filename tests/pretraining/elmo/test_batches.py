@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headstart.pretraining.elmo.batches import LanguageModelBatches, cut_by_work
+from headstart.pretraining.elmo.batches import LanguageModelBatch, LanguageModelBatches, cut_by_work
 from headstart.text.characters import characters_of
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 
@@ -84,3 +84,14 @@ def test_cuts_leave_no_batch_empty(n_batches: int) -> None:
     assert len(groups) == n_batches
     assert all(len(group) for group in groups)
     assert sorted(np.concatenate(groups)) == list(range(5))
+
+
+def test_each_direction_counts_every_token_but_one_mark_per_sentence() -> None:
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]], dtype=torch.bool)  # <S> a b </S>; <S> </S>
+    batch = LanguageModelBatch(torch.zeros(2, 4, 50, dtype=torch.int32), mask, torch.zeros(2, 4, dtype=torch.int64))
+    assert batch.counts() == {"forward": 4, "backward": 4}
+
+
+def test_sentences_stay_together() -> None:
+    batch = LanguageModelBatch(torch.ones(2, 3, 50), torch.ones(2, 3, dtype=torch.bool), torch.ones(2, 3))
+    assert batch.parts(2) == [batch]

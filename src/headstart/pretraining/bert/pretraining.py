@@ -16,7 +16,7 @@ from headstart.pretraining.base import Pretraining, RunConfig, Workplace
 from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
 from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.initial_vectors import start_from_vectors
-from headstart.pretraining.neural import NeuralLearner, batch_tokens, training_bytes
+from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
 from headstart.progress import Progress
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora, learn_pieces
@@ -102,13 +102,19 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
         valid = None
         if corpora.valid is not None:
             valid = batches_of(self.measurable(config, corpora.valid), pieces, corpora.valid)
-        model = freshly_initialised(config.seed, lambda: new_model(config, len(tokenizer)))
+        model = freshly_initialised(config.seed, lambda: MaskedLanguageModel(Bert(config.encoder, len(tokenizer))))
         if config.vectors is not None:
             start_from_vectors(model.encoder.words.weight, tokenizer.pieces, Path(config.vectors), config.seed)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:
-        return training_bytes(lambda: new_model(config, vocabulary_size))
+        """Embeddings and matrices; other biases and norms are left out."""
+        encoder = config.encoder
+        embeddings = (vocabulary_size + encoder.positions + encoder.segments) * encoder.width + vocabulary_size
+        # Queries, keys, values and output of the attention, then the feed-forward network's two matrices.
+        blocks = encoder.layers * (4 * encoder.width**2 + 2 * encoder.width * encoder.inner)
+        heads = 2 * encoder.width**2  # the pooler and the masked-LM head's dense layer
+        return BYTES_PER_PARAMETER * (embeddings + blocks + heads)
 
     def measurable(self, config: BertRun, held_out: Shards) -> BertRun:
         """Without the word vectors it started from, and without next-sentence prediction on a single document.
@@ -117,10 +123,6 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
         """
         objective = config.objective.model_copy(update={"nsp": config.objective.nsp and held_out.n_documents > 1})
         return config.model_copy(update={"vectors": None, "objective": objective})
-
-
-def new_model(config: BertRun, vocabulary_size: int) -> MaskedLanguageModel:
-    return MaskedLanguageModel(Bert(config.encoder, vocabulary_size))
 
 
 def batches_of(config: BertRun, pieces: PieceTable, shards: Shards) -> MaskedBatches:

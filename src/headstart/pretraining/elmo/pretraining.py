@@ -13,7 +13,7 @@ from headstart.pretraining.base import Pretraining, RunConfig, Workplace
 from headstart.pretraining.elmo.batches import LanguageModelBatch, LanguageModelBatches
 from headstart.pretraining.elmo.objective import ElmoLanguageModel, LanguageModelConfig
 from headstart.pretraining.elmo.spelling import teach_spelling
-from headstart.pretraining.neural import NeuralLearner, batch_tokens, training_bytes
+from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
 from headstart.pretraining.words import WordsConfig, learn_words
 from headstart.progress import Progress
 from headstart.text.shards import Shards
@@ -74,21 +74,28 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
     ) -> Generator[Progress, None, NeuralLearner[LanguageModelBatch]]:
         train = batches_of(config, tokenizer.vocabulary, corpora.train)
         valid = None if corpora.valid is None else batches_of(config, tokenizer.vocabulary, corpora.valid)
-        model = freshly_initialised(config.seed, lambda: new_model(config, len(tokenizer)))
+        model = freshly_initialised(
+            config.seed, lambda: ElmoLanguageModel(Elmo(config.encoder), len(tokenizer), config.objective)
+        )
         if config.vectors is not None:
             yield from teach_spelling(model.encoder.characters, tokenizer.vocabulary, Path(config.vectors), config.seed)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: ElmoRun, vocabulary_size: int) -> int:
-        return training_bytes(lambda: new_model(config, vocabulary_size))
+        """Softmax, LSTMs, and the character network's large matrices; smaller parameters are left out."""
+        encoder = config.encoder
+        width, filters = encoder.projection, sum(count for _, count in encoder.filters)
+        directions = 2 if encoder.directions == "both" else 1
+        softmax = vocabulary_size * (width + 1)
+        # Four gates that read the layer below and the projected state, and the projection of the cell.
+        lstms = directions * encoder.layers * (4 * encoder.cell * 2 * width + encoder.cell * width)
+        # Each highway layer has a transform and a gate.
+        characters = encoder.highway * 2 * filters * filters + filters * width
+        return BYTES_PER_PARAMETER * (softmax + lstms + characters)
 
     def measurable(self, config: ElmoRun, held_out: Shards) -> ElmoRun:
         """The weights come from the run, so the word vectors it started from are not needed."""
         return config.model_copy(update={"vectors": None})
-
-
-def new_model(config: ElmoRun, vocabulary_size: int) -> ElmoLanguageModel:
-    return ElmoLanguageModel(Elmo(config.encoder), vocabulary_size, config.objective)
 
 
 def batches_of(config: ElmoRun, vocabulary: Vocabulary, shards: Shards) -> LanguageModelBatches:

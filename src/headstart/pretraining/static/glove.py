@@ -53,6 +53,7 @@ class GloveConfig(Section):
 class GloveLearner:
     """Word vectors in training on counted pairs. A step is a pure function of the state, its number and the rate."""
 
+    device = torch.device("cpu")
     unit = "pairs"
     keeps_best = False
 

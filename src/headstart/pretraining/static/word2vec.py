@@ -79,6 +79,7 @@ class Word2VecLearner:
     runs agree closely and not to the bit.
     """
 
+    device = torch.device("cpu")
     unit = "words"
     keeps_best = False
 
