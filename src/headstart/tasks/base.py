@@ -74,6 +74,8 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     """The settings of its readers."""
     scores_words: ClassVar[bool] = False
     """Whether the head scores every word, and not the text as a whole."""
+    rate_factor: ClassVar[float] = 1.0
+    """How much larger the steps of a fine-tuned encoder are than those of classification."""
     ignores_case: ClassVar[bool] = True
     """Whether a model that starts from scratch folds the case of words."""
 

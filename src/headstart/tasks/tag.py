@@ -69,6 +69,8 @@ class Tag(Task[TaggedSentence, Tags]):
     Network: ClassVar[type[RecurrentConfig]] = TagHeadConfig
     Input: ClassVar[type[Section]] = TagInputConfig
     scores_words: ClassVar[bool] = True
+    # With classification's own rate, entity F1 was nine points lower after 100 sentences of CoNLL-2003.
+    rate_factor: ClassVar[float] = 3.0
     ignores_case: ClassVar[bool] = False
 
     # --- examples -----------------------------------------------------------------------------------------------------
@@ -132,7 +134,8 @@ class Tag(Task[TaggedSentence, Tags]):
     def defaults(cls, how: str) -> Table:
         if how in ("finetune", "gradual"):
             # A plain linear layer, as other tools have it: a fine-tuned encoder has read the neighbours already.
-            return {"network": {"cell": "none", "dropout": 0.1, "decoder": "constrained"}, "fitting": {"epochs": 3.0}}
+            network = {"cell": "none", "dropout": 0.1, "decoder": "constrained"}
+            return {"network": network, "fitting": {"epochs": 3.0, "min_steps": 150}}
         return {"network": {"width": 128}, "fitting": {"epochs": 8.0}}
 
     def passages(self, example: TaggedSentence, tokenized: Tokenized) -> list[Passage]:

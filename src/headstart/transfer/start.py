@@ -52,7 +52,7 @@ def settings_for(
         # Wide encoders take small steps. Those pretrained elsewhere have seen far more text than minutes here allow:
         # they have more to lose, and need fewer steps (1.7e-5 at BERT base's width, 6.8e-5 at half of it).
         made_here = start.run is not None
-        rate = min(1e-3, (20 if made_here else 10) / start.pretrained.encoder.shape[1] ** 2)
+        rate = min(1e-3, task.rate_factor * (20 if made_here else 10) / start.pretrained.encoder.shape[1] ** 2)
         length = {"epochs": 4.0} if made_here else {"epochs": 2.0, "min_steps": 100, "evaluations": 5}
         layer_decay = 0.4 if how == "gradual" else 1.0
         defaults = {"mix": {"kind": "last"}, "fitting": {"encoder_rate": rate, "layer_decay": layer_decay, **length}}
