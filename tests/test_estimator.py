@@ -6,13 +6,14 @@ import copy
 import pickle
 import pickletools
 import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from headstart.transfer.estimator import TextClassifier, held_out_rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -21,6 +22,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.estimator import Tagger, TextClassifier
+from headstart.tasks.examples import held_out_rows
 
 THINGS = ["film", "play", "song", "story", "garden", "actor", "city", "work"]
 TELLING = {"good": ["lovely", "great"], "bad": ["awful", "dull"], "plain": ["usual", "fair"]}
@@ -84,7 +87,7 @@ def test_labels_may_be_numbers_and_are_ordered_as_numbers() -> None:
 def test_the_same_seed_gives_the_same_classifier_and_leaves_the_random_numbers_alone() -> None:
     texts, labels = reviews(40)
     state = torch.get_rng_state()
-    first, second, other = (small(min_steps=10, seed=seed).fit(texts, labels) for seed in (1, 1, 2))
+    first, second, other = (small(min_steps=10, random_state=seed).fit(texts, labels) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), state)
     np.testing.assert_array_equal(first.predict_proba(texts), second.predict_proba(texts))
     assert not np.array_equal(first.predict_proba(texts), other.predict_proba(texts))
@@ -104,7 +107,7 @@ def test_a_pretrained_encoder_is_carried_over(how: str, elmo: Path, tmp_path: Pa
 
 def test_candidates_of_a_search_share_the_features(elmo: Path, tmp_path: Path) -> None:
     texts, labels = reviews(20)
-    for parameters in ({"cell": "gru"}, {"mix": "mean"}, {"validation": 0.3}, {"seed": 7}):
+    for parameters in ({"cell": "gru"}, {"mix": "mean"}, {"validation_fraction": 0.3}, {"random_state": 7}):
         small(pretrained=elmo, cache=tmp_path, min_steps=2, **parameters).fit(texts, labels)
     assert len(list((tmp_path / "features").iterdir())) == 1
 
@@ -121,17 +124,17 @@ def test_the_same_share_of_every_class_is_held_out_and_never_its_last_example() 
 
 
 def test_without_validation_the_last_step_is_kept() -> None:
-    estimator = small(validation=0, min_steps=5, batch=20).fit(*reviews(20))
+    estimator = small(validation_fraction=0, min_steps=5, batch_size=20).fit(*reviews(20))
     assert (estimator.scores_, estimator.n_iter_) == ({}, 5)
 
 
 def test_a_pair_can_be_given_as_validation() -> None:
     texts, labels = reviews(40)
     held = reviews(10, seed=3)
-    estimator = small(validation=held).fit(texts, labels)
+    estimator = small(validation_data=held).fit(texts, labels)
     assert estimator.scores_["accuracy"] == estimator.score(*held)
     with pytest.raises(DataError, match=r"'goood', is not one of the classes in training\. Did you mean 'good'"):
-        small(validation=(["A film ."], ["goood"])).fit(texts, labels)
+        small(validation_data=(["A film ."], ["goood"])).fit(texts, labels)
 
 
 # scikit-learn's tools.
@@ -143,8 +146,8 @@ def test_cross_validation() -> None:
 
 def test_grid_search_takes_numpy_numbers_and_finds_the_setting_that_learns() -> None:
     still, moving = ({"fitting": {"encoder_rate": rate}} for rate in (1e-7, 2e-2))
-    grid = {"settings": [still, moving], "learning_rate": np.array([1e-7]), "batch": np.array([16])}
-    search = GridSearchCV(small(validation=0), grid, cv=2).fit(*reviews(60))
+    grid = {"settings": [still, moving], "learning_rate": np.array([1e-7]), "batch_size": np.array([16])}
+    search = GridSearchCV(small(validation_fraction=0), grid, cv=2).fit(*reviews(60))
     assert search.best_params_["settings"] == moving
     assert search.best_score_ > 0.8
 
@@ -159,7 +162,7 @@ def test_a_pipeline_cleans_the_texts_first() -> None:
 
 
 def test_a_clone_has_the_parameters_and_not_the_fit(fitted: TextClassifier) -> None:
-    other = clone(fitted.set_params(seed=0))
+    other = clone(fitted.set_params(random_state=0))
     assert other.get_params() == fitted.get_params()
     with pytest.raises(NotFittedError):
         other.predict(["A film ."])
@@ -178,7 +181,7 @@ def test_pickle_goes_through_the_run_directory_and_holds_no_tensor(fitted: TextC
         np.testing.assert_array_equal(other.predict_proba(texts), fitted.predict_proba(texts))
         assert other.get_params() == fitted.get_params()
         assert other.classes_.dtype == fitted.classes_.dtype
-    assert pickle.loads(pickle.dumps(small(seed=3))).seed == 3
+    assert pickle.loads(pickle.dumps(small(random_state=3))).random_state == 3
 
 
 def test_saved_and_loaded_predicts_the_same(fitted: TextClassifier, tmp_path: Path) -> None:
@@ -196,11 +199,11 @@ def test_numbers_are_still_numbers_after_loading(tmp_path: Path) -> None:
     texts, labels = reviews(20)
     numbers = [int(label == "good") for label in labels]
     pair = (texts[:4], numbers[:4])
-    small(min_steps=2, validation=pair, cache=tmp_path / "cache").fit(texts, numbers).save(tmp_path / "model")
+    small(min_steps=2, validation_data=pair, cache=tmp_path / "cache").fit(texts, numbers).save(tmp_path / "model")
     loaded = TextClassifier.load(tmp_path / "model")
     assert loaded.predict(texts[:1])[0] in (0, 1)
     assert loaded.classes_.dtype == np.array(numbers).dtype
-    assert loaded.validation == TextClassifier().validation
+    assert loaded.validation_data is None
 
 
 def test_a_classifier_saved_without_an_estimator_has_its_labels_as_classes(
@@ -233,7 +236,7 @@ def test_before_fit_it_says_so() -> None:
         (["a", "b"], ["good", "good"], "At least two classes are needed; got 1 in 2 labels"),
         (["a", "b"], [0.5, 1.0], "whole numbers or strings"),
         (["a", "b"], [[0, 1], [1, 0]], r"an array of shape \(2, 2\)"),
-        (["a", "b"], np.array([1, None], dtype=object), "got a mixture"),
+        (["a", "b"], np.array([1, None], dtype=object), "labels are missing"),
     ],
 )
 def test_texts_and_labels_that_do_not_fit(texts: Any, labels: Any, says: str) -> None:
@@ -245,8 +248,8 @@ def test_texts_and_labels_that_do_not_fit(texts: Any, labels: Any, says: str) ->
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
-        ({"validation": 1.5}, "from 0 to below 1; got 1.5"),
-        ({"validation": "some"}, "a share of the texts or a pair"),
+        ({"validation_fraction": 1.5}, "from 0 to below 1; got 1.5"),
+        ({"validation_fraction": "some"}, "a share of the examples"),
         ({"cell": "lstn"}, "network.cell"),
         ({"settings": {"fitting": {"epoch": 3}}}, "Did you mean 'epochs'"),
     ],
@@ -262,3 +265,78 @@ def test_a_start_that_does_not_exist(fitted: TextClassifier) -> None:
     with pytest.raises(DataError, match="Text 2 of 2 is empty"):
         fitted.predict(["A film .", ""])
     assert fitted.predict([]).tolist() == []
+
+
+def test_old_names_of_parameters_work_and_warn() -> None:
+    texts, labels = reviews(20)
+    new = small(min_steps=3, random_state=3, batch_size=4, validation_fraction=0.2).fit(texts, labels)
+    with pytest.warns(FutureWarning) as caught:
+        old = small(min_steps=3, random_state=0, seed=3, batch=4, validation=0.2).fit(texts, labels)
+    assert {str(warning.message).split("'")[1] for warning in caught} == {"seed", "batch", "validation"}
+    assert np.array_equal(old.predict_proba(texts), new.predict_proba(texts))
+    with pytest.warns(FutureWarning, match="validation"):
+        pair = small(min_steps=3, validation=(texts[:4], labels[:4])).fit(texts, labels)
+    assert pair.scores_
+
+
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
+def test_random_state_may_be_none_or_a_generator(random_state: object) -> None:
+    assert small(min_steps=2, random_state=random_state).fit(*reviews(20)).n_iter_ >= 2
+
+
+def test_fit_works_where_the_host_has_turned_gradients_off() -> None:
+    texts, labels = reviews(20)
+    with torch.no_grad():
+        off = small(min_steps=5).fit(texts, labels)
+    assert np.array_equal(off.predict_proba(texts), small(min_steps=5).fit(texts, labels).predict_proba(texts))
+
+
+def test_two_fits_in_two_threads_are_as_each_alone() -> None:
+    texts, labels = reviews(40)
+    alone = small(min_steps=20).fit(texts, labels).predict_proba(texts)
+    with ThreadPoolExecutor(2) as pool:
+        fits = [pool.submit(small(min_steps=20).fit, texts, labels) for _ in range(2)]
+        together = [fit.result().predict_proba(texts) for fit in fits]
+    for found in together:
+        np.testing.assert_allclose(found, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: small().fit(None, None), "list of labels is wanted"),
+        (lambda: small().fit(["a", "b"], None), "list of labels is wanted"),
+        (lambda: small().fit(["a", "b"], ["x", float("nan")]), "labels are missing"),
+        (lambda: small(settings="x").fit(*reviews(20)), "settings is a dictionary"),
+        (lambda: small(random_state="x").fit(*reviews(20)), "random_state is a whole number"),
+        (lambda: small(validation_data=([], [])).fit(*reviews(20)), "holds no text"),
+        (lambda: small(epochs=float("inf")).fit(*reviews(20)), "finite"),
+        (lambda: small(min_steps=2).fit(*reviews(20)).predict(None), "list of texts is wanted"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_and_a_value_error(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_tagger_is_an_estimator(tmp_path: Path, make_tagged: Callable[..., Any]) -> None:
+    sentences, tags = map(list, zip(*make_tagged(40, 1), strict=True))
+    tagger = Tagger(min_steps=150, learning_rate=0.02, validation_fraction=0.2)
+    assert clone(tagger).get_params() == tagger.get_params()
+    tagger.fit(sentences, tags)
+    assert tagger.score(sentences, tags) > 0.9
+    assert set(tagger.labels_) == {"O", *(f"{p}-{t}" for p in "BI" for t in ("PER", "LOC", "ORG"))}
+    found = tagger.predict(sentences)
+    assert [len(row) for row in found] == [len(row) for row in tags]
+    tagger.save(tmp_path / "tagger")
+    for again in (pickle.loads(pickle.dumps(tagger)), Tagger.load(tmp_path / "tagger")):
+        assert again.predict(sentences) == found
+    text = "the cat likes garden ."
+    (entities,) = tagger.entities([text])
+    assert [(text[e["start"] : e["end"]], e["type"]) for e in entities] == [("garden", "LOC")]
+    with pytest.raises(CheckpointError, match="not for text classification"):
+        TextClassifier.load(tmp_path / "tagger")
+    with pytest.raises(DataError, match="3 words and 2 tags"):
+        Tagger().fit([["a", "b", "c"]] * 2, [["O", "O"]] * 2)
+    with pytest.raises(DataError, match="list of sentences"):
+        tagger.predict("one string")

@@ -8,7 +8,7 @@ import pytest
 
 from headstart.config import Section, overlay, read_toml, resolve
 from headstart.pretraining.objectives import OBJECTIVES
-from headstart.transfer.task_model import TransferConfig
+from headstart.transfer.config import TransferConfig
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "recipes").glob("*.toml"))

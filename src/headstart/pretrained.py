@@ -219,7 +219,7 @@ def load_run(path: Path) -> Pretrained:
     run = RunDirectory.open(path)
     table = run.read_config()
     if "data" not in table:
-        what = "is a classifier, which `headstart predict` reads" if "labels" in table else "was not written by a run"
+        what = "is a task model, which `headstart predict` reads" if "labels" in table else "was not written by a run"
         raise CheckpointError(f"{run.path}: {what}; wanted the folder of a pretrained encoder.")
     tokenizer = load_tokenizer(run.path)
     if len(tokenizer) != table["data"]["vocabulary"]:
@@ -262,11 +262,6 @@ def weights_of(pretrained: Pretrained) -> dict[str, Tensor]:
     parts: dict[str, nn.Module] = {pretrained.encoder.run_prefix: pretrained.encoder}
     parts |= {f"{name}.": head for name, head in pretrained.heads.items()}
     return {f"{prefix}{key}": tensor for prefix, part in parts.items() for key, tensor in part.state_dict().items()}
-
-
-def encoder_weights(kind: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The encoder's own tensors among all that a run saved."""
-    return pick(ENCODERS, kind, "encoder").weights_in_run(weights)
 
 
 def read_heads(encoder: Encoder, weights: Mapping[str, Tensor], where: Path) -> dict[str, nn.Module]:

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from headstart.cli import display
+from headstart.cli import progress_lines
 from headstart.cli.progress_lines import Lines, reading_figures
 from headstart.progress import Progress
 
@@ -23,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(display, "time", clock)
+    monkeypatch.setattr(progress_lines, "time", clock)
     return clock
 
 

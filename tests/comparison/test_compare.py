@@ -24,7 +24,7 @@ from headstart.pretraining.loop import Step
 from headstart.pretraining.pretrain import pretrain
 from headstart.progress import Notice, as_dict, result_of
 from headstart.report.results import Baseline, Comparison, read_results
-from headstart.transfer.task_model import load_classifier
+from headstart.transfer.classifier import load_classifier
 
 QUICK = {"transfer": {"fitting": {"min_steps": 4, "epochs": 1.0, "evaluations": 2}, "network": {"width": 8}}}
 TINY: dict[str, dict[str, Any]] = {
@@ -157,10 +157,10 @@ def test_features_are_gathered_once_for_each_frozen_row(
     gathered: list[str] = []
     real = cells_room.gather_features
 
-    def counting(start: Any, texts: list[str], *rest: Any) -> Any:
+    def counting(start: Any, task: Any, found: list[Any], *rest: Any) -> Any:
         gathered.append(start.kind)
-        assert len(texts) == len(set(texts))
-        return real(start, texts, *rest)
+        assert len(found) == len({task.key(example) for example in found})
+        return real(start, task, found, *rest)
 
     monkeypatch.setattr(cells_room, "gather_features", counting)
     rows = ["static-frozen", "elmo-frozen"]

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from headstart.comparison.data import baseline_of, check_labels, content_of, facts_of, label_counts, read_data
+from headstart.comparison.data import baseline_of, check_labels, facts_of, label_counts, read_data
 from headstart.errors import ConfigError, DataError
 from headstart.report.results import DataFacts
-from headstart.tasks.examples import Examples, ExamplesConfig
+from headstart.tasks.classify import Classify, TextExample
+from headstart.tasks.examples import content_of
+from headstart.tasks.reading import ExamplesConfig
 
 
 def write(path: Path, examples: list[tuple[str, str]]) -> Path:
@@ -30,28 +32,26 @@ def test_budgets_that_are_none(labels: list) -> None:
 def test_every_text_of_any_draw_and_of_dev_is_listed_once(tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", [(f"text {i}", str(i % 2)) for i in range(20)])
     dev = write(tmp_path / "dev.csv", [("text 1", "1"), ("other", "0")])
-    data = read_data(train, dev, ExamplesConfig(), [4, 8], [0, 1])
+    data = read_data(Classify, train, dev, ExamplesConfig(), [4, 8], [0, 1])
     assert data.labels == [4, 8]
     assert {len(data.draws[8, seed]) for seed in (0, 1)} == {8}
-    drawn = {text for examples in data.draws.values() for text in examples.texts}
-    assert sorted(data.texts()) == sorted(drawn | {"text 1", "other"})
-    assert data.gold == [1, 0]
+    drawn = {example.text for examples in data.draws.values() for example in examples}
+    assert sorted(example.text for example in data.examples()) == sorted(drawn | {"text 1", "other"})
+    assert data.gold_note() == {"names": ["0", "1"], "gold": ["1", "0"]}
     assert data.notices == ["1 dev example also stands in train."]
-    assert facts_of(data.dev, dev, data.names) == DataFacts("dev.csv", 2, {"0": 1, "1": 1})
+    assert facts_of(data.task, data.dev, dev) == DataFacts("dev.csv", 2, {"0": 1, "1": 1})
 
 
 def test_the_baseline_is_the_most_frequent_label_of_train_scored_on_dev(tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", [("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")])
     dev = write(tmp_path / "dev.csv", [("f", "yes"), ("g", "no"), ("h", "yes"), ("i", "yes")])
-    baseline = baseline_of(read_data(train, dev, ExamplesConfig(), [4], [0]))
+    baseline = baseline_of(read_data(Classify, train, dev, ExamplesConfig(), [4], [0]))
     assert (baseline.title, baseline.score) == ("Always 'no'", 0.25)
     assert baseline.counts is not None
     assert baseline.counts.tolist() == [[0, 1], [1, 1], [0, 1], [0, 1]]
 
 
 def test_content_changes_with_a_text_and_with_a_label() -> None:
-    found = {
-        content_of(examples)
-        for examples in (Examples(["a"], ["0"]), Examples(["b"], ["0"]), Examples(["a"], ["1"]), Examples(["a"], ["0"]))
-    }
-    assert len(found) == 3
+    task = Classify(("0", "1"))
+    given = [("a", "0"), ("b", "0"), ("a", "1"), ("a", "0")]
+    assert len({content_of(task, [TextExample(text, label)]) for text, label in given}) == 3

@@ -17,9 +17,9 @@ from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
 from headstart.encoders.representations import Layers, chosen
 from headstart.errors import ConfigError, DataError
-from headstart.heads.classify import NetworkConfig
+from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.mix import MixConfig
-from headstart.model import Model
+from headstart.model import Model, build_mixes, widths_for_head
 from headstart.pretrained import Pretrained, load_run, save_run
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import WordCounter
@@ -98,7 +98,11 @@ def test_it_is_saved_and_loaded_as_a_run(mean: Pretrained, tmp_path: Path) -> No
 
 
 def test_a_task_is_trained_on_it(mean: Pretrained) -> None:
-    model = Model(mean.encoder, *mean.encoder.shape, 2, MixConfig(), NetworkConfig(cell="none", pool="first"))
+    mixes = build_mixes(MixConfig(), mean.encoder.shape)
+    head = ClassifyHead(
+        *widths_for_head(mixes, mean.encoder.shape[1]), 2, ClassifyHeadConfig(cell="none", pool="first")
+    )
+    model = Model(mean.encoder, mean.encoder.shape, mixes, head)
     model.train_only("finetune")
     batch = collate([text_row(mean.encoder, mean.tokenizer, text) for text in ("a b", "c d a")])
     model(batch).sum().backward()

@@ -8,10 +8,10 @@ from threading import Barrier
 
 import pytest
 import torch
-from headstart.encoders.dropout import Dropout
 from torch import Tensor, nn
 
-from headstart.heads.classify import NetworkConfig, TaskNetwork
+from headstart.encoders.kernels.dropout import Dropout
+from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.training.seeding import freshly_initialised, seeded
 
 CPU = torch.device("cpu")
@@ -30,8 +30,8 @@ def initialised(seed: int) -> Tensor:
 
 def read_by_two_layers(seed: int) -> Tensor:
     """nn.LSTM drops between its layers by torch's own generator."""
-    config = NetworkConfig(cell="lstm", layers=2, width=8, dropout=0.5)
-    network = freshly_initialised(seed, lambda: TaskNetwork(4, 0, 2, config)).train()
+    config = ClassifyHeadConfig(cell="lstm", layers=2, width=8, dropout=0.5)
+    network = freshly_initialised(seed, lambda: ClassifyHead(4, 0, 2, config)).train()
     x, mask = torch.ones(3, 5, 4), torch.ones(3, 5, dtype=torch.bool)
     with seeded(seed, CPU):
         return torch.stack([network(x, mask).detach() for _ in range(30)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import Notice, result_of
+from headstart.report.results import TransferResults
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.reading import ExamplesConfig
 from headstart.transfer.classifier import Classifier, load_classifier
@@ -52,11 +54,11 @@ def test_every_start_learns_the_task_and_is_usable_at_once(
 ) -> None:
     done = run(source_of(kind, pretrained_runs), how, labelled, tmp_path / "run")[-1]
     assert isinstance(done, Transferred)
-    assert done.results["accuracy"] > 0.8
-    assert not done.results["runs"][0]["collapsed"]
+    assert done.results.mean > 0.8
+    assert not done.results.runs[0].collapsed
     classifier = load_classifier(tmp_path / "run")
     assert classifier.labels == ["bad", "good"]
-    assert evaluate(tmp_path / "run", labelled[1])["accuracy"] == pytest.approx(done.results["accuracy"], abs=0.03)
+    assert evaluate(tmp_path / "run", labelled[1])["accuracy"] == pytest.approx(done.results.mean, abs=0.03)
     assert classifier.predict_proba(NEW_TEXTS).sum(1) == pytest.approx(1.0)
 
 
@@ -114,35 +116,36 @@ def test_the_same_seed_gives_the_same_results(
 ) -> None:
     source = source_of(kind, pretrained_runs)
     results = [run(source, how, labelled, tmp_path / name)[-1].results for name in ("one", "two")]
-    for result in results:
-        for fit in result["runs"]:
-            del fit["seconds"]
-    assert results[0] == results[1]
+    timeless = [[replace(fit, seconds=0.0) for fit in result.runs] for result in results]
+    assert timeless[0] == timeless[1]
 
 
 def test_seeds_report_mean_spread_and_every_run(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     few = {"fitting": {"min_steps": 8, "epochs": 0.1, "batch": 8}}
     results = run("scratch", "frozen", labelled, tmp_path / "run", seeds=3, labels=20, settings=few)[-1].results
-    scores = [fit["accuracy"] for fit in results["runs"]]
-    assert results["labels"] == 20
-    assert results["accuracy"] == pytest.approx(sum(scores) / 3)
-    assert results["spread"] == pytest.approx(torch.tensor(scores, dtype=torch.float64).std().item())
-    assert scores[results["best_seed"]] == max(scores)
-    assert json.loads((tmp_path / "run" / "results.json").read_text()) == results
+    scores = [fit.scores["accuracy"] for fit in results.runs]
+    assert results.labels == 20
+    assert results.mean == pytest.approx(sum(scores) / 3)
+    assert results.spread == pytest.approx(torch.tensor(scores, dtype=torch.float64).std().item())
+    assert scores[results.best_seed] == max(scores)
+    written = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert written == json.loads(json.dumps(results.as_json()))
+    assert written["accuracy"] == results.mean
+    assert TransferResults.from_json(written) == results
     card = (tmp_path / "run" / "CARD.md").read_text()
     assert "over 3 seeds" in card
     assert "one seed only" not in card
 
 
 def test_one_seed_says_so(labelled: tuple[Path, Path], tmp_path: Path) -> None:
-    assert run("scratch", "frozen", labelled, tmp_path / "run")[-1].results["spread"] is None
+    assert run("scratch", "frozen", labelled, tmp_path / "run")[-1].results.spread is None
     assert "one seed only" in (tmp_path / "run" / "CARD.md").read_text()
 
 
 def test_a_run_that_gives_every_text_one_label_is_flagged(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     stuck = {"fitting": {"min_steps": 1, "epochs": 0.01, "learning_rate": 1e-9, "encoder_rate": 1e-9}}
     results = run("scratch", "frozen", labelled, tmp_path / "run", settings=stuck)[-1].results
-    assert results["runs"][0]["collapsed"]
+    assert results.runs[0].collapsed
     assert "one label only" in (tmp_path / "run" / "CARD.md").read_text()
 
 
@@ -151,10 +154,10 @@ def test_the_mix_is_saved_and_plotted(
 ) -> None:
     settings = {**QUICK, "mix": {"place": "both", "pull": 0.1, "norm": True}}
     results = run(pretrained_runs["elmo"], "frozen", labelled, tmp_path / "run", settings=settings)[-1].results
-    assert list(results["mix"]) == ["input", "output"]
-    for mix in results["mix"].values():
-        assert len(mix["weights"]) == 3
-        assert sum(mix["weights"]) == pytest.approx(1)
+    assert list(results.mix) == ["input", "output"]
+    for mix in results.mix.values():
+        assert len(mix.weights) == 3
+        assert sum(mix.weights) == pytest.approx(1)
     assert "layer 2" in (tmp_path / "run" / "mix.svg").read_text()
     assert "Layer weights" in (tmp_path / "run" / "CARD.md").read_text()
 
@@ -162,23 +165,23 @@ def test_the_mix_is_saved_and_plotted(
 def test_fine_tuning_measures_what_was_forgotten(
     labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    forgot = run(pretrained_runs["elmo"], "finetune", labelled, tmp_path / "run")[-1].results["forgetting"]
-    assert forgot["before"] != forgot["after"]
-    assert run(pretrained_runs["elmo"], "frozen", labelled, tmp_path / "frozen")[-1].results["forgetting"] is None
+    forgot = run(pretrained_runs["elmo"], "finetune", labelled, tmp_path / "run")[-1].results.forgetting
+    assert forgot.before != forgot.after
+    assert run(pretrained_runs["elmo"], "frozen", labelled, tmp_path / "frozen")[-1].results.forgetting is None
 
 
 def test_long_texts_are_counted(labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     settings = {**QUICK, "longest": 4}
     results = run(pretrained_runs["bert"], "frozen", labelled, tmp_path / "run", settings=settings)[-1].results
-    assert results["truncated"] == 120
+    assert results.truncated == 120
     assert load_classifier(tmp_path / "run").read(NEW_TEXTS).truncated == 2
 
 
 def test_without_dev_a_tenth_is_held_out(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     events = list(transfer(train=labelled[0], out=tmp_path / "run", seeds=1, settings=QUICK))
     assert any("8 of the 80 examples" in event.text for event in events if isinstance(event, Notice))
-    assert events[-1].results["dev"] == 8
-    assert events[-1].results["labels"] == 72
+    assert events[-1].results.dev == 8
+    assert events[-1].results.labels == 72
 
 
 def test_a_classifier_that_was_never_trained_refuses(
@@ -201,7 +204,7 @@ def test_an_empty_text_cannot_be_classified(labelled: tuple[Path, Path], tmp_pat
 
 def test_a_classifier_is_not_a_start(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     run("scratch", "frozen", labelled, tmp_path / "run")
-    with pytest.raises(CheckpointError, match="is a classifier"):
+    with pytest.raises(CheckpointError, match="is a task model"):
         headstart.load(tmp_path / "run")
 
 
@@ -245,7 +248,7 @@ def test_more_than_two_labels_keep_their_names(tmp_path: Path) -> None:
     lines = [f'{{"text": "a {word} thing", "label": {n}}}' for n, word in enumerate(["red", "green", "blue"])] * 8
     path = write(tmp_path / "train.jsonl", "\n".join(lines))
     events = list(transfer(train=path, dev=path, out=tmp_path / "run", seeds=1, settings=QUICK))
-    assert events[-1].results["classes"] == ["0", "1", "2"]
+    assert events[-1].results.classes == ["0", "1", "2"]
     assert load_classifier(tmp_path / "run").predict(["a blue thing", "a red thing"]) == ["2", "0"]
 
 

@@ -14,16 +14,20 @@ import torch
 from torch import nn
 
 from headstart.batches.rows import TextBatch, collate, text_row
+from headstart.encoders.base import Encoder
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.kernels.spelling import WORD_PADDING
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError
-from headstart.heads.classify import CELLS, POOLS, NetworkConfig
+from headstart.heads.classify import ClassifyHead
+from headstart.heads.classify import ClassifyHeadConfig as NetworkConfig
 from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import head_logits
+from headstart.heads.pool import POOLS
+from headstart.heads.recurrent import CELLS
 from headstart.mix import MIXES, MixConfig
-from headstart.model import PLACES, Model
+from headstart.model import PLACES, Model, build_mixes, widths_for_head
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
@@ -74,6 +78,12 @@ def stirred(module: nn.Module) -> nn.Module:
         for parameter in module.parameters():
             parameter.add_(0.4 * torch.randn(parameter.shape, generator=generator))
     return module.eval()
+
+
+def built(encoder: Encoder | None, shape: tuple[int, int], mix: MixConfig, network: NetworkConfig) -> Model:
+    mixes = build_mixes(mix, shape)
+    head = ClassifyHead(*widths_for_head(mixes, shape[1]), C, network)
+    return Model(encoder, shape, mixes, head)
 
 
 def tokenizer_of(kind: str) -> Tokenizer:
@@ -203,7 +213,7 @@ def settings(kind: str) -> Iterator[tuple[MixConfig, NetworkConfig]]:
 def classifier(kind: str, mix: MixConfig, network: NetworkConfig, standardise: bool) -> Model:
     torch.manual_seed(0)
     encoder: Any = ENCODERS[kind]()
-    model = Model(encoder, *encoder.shape, C, mix, network)
+    model = built(encoder, encoder.shape, mix, network)
     stirred(model)
     if standardise:
         model.standardise(torch.randn(encoder.shape), 0.5 + torch.rand(encoder.shape))
@@ -320,6 +330,6 @@ def test_a_model_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     whole = classifier("static", MixConfig(), NetworkConfig(), standardise=False)
     with pytest.raises(ConfigError, match="has 3 classes, but 2 labels"):
         write_model_onnx(whole, tokenizer_of("static"), ["a", "b"], tmp_path / "out")
-    headless = Model(None, 1, 6, C, MixConfig(), NetworkConfig())
+    headless = built(None, (1, 6), MixConfig(), NetworkConfig())
     with pytest.raises(ConfigError, match="no encoder"):
         write_model_onnx(headless, tokenizer_of("static"), LABELS, tmp_path / "out")

@@ -191,9 +191,10 @@ def fit_figures(step: FitStep) -> str:
 
 def seed_text(done: SeedDone) -> str:
     fitted = done.fitted
-    flag = "; it COLLAPSED: every text gets the same label" if fitted.collapsed else ""
+    task = fitted.model.task
+    flag = f"; it COLLAPSED: every {task.one} gets the same answer" if fitted.collapsed else ""
     return (
-        f"seed {done.seed}: dev accuracy {100 * fitted.scores['accuracy']:.1f} %, step {fitted.best_step:,} of "
+        f"seed {done.seed}: dev {task.metric.title} {100 * fitted.score:.1f} %, step {fitted.best_step:,} of "
         f"{fitted.steps:,}, {duration(fitted.seconds)}{flag}"
     )
 

@@ -14,6 +14,7 @@ from headstart.config import Table
 from headstart.errors import CheckpointError
 from headstart.pretraining.pretrain import flat
 from headstart.report.results import Cell, read_cell
+from headstart.tasks import ALIASES
 
 LOCK = "lock"
 
@@ -45,6 +46,7 @@ class ComparisonFolder:
                 f"{self.path}: holds a comparison already. Give another folder, or resume=True to go on."
             )
         before, now = flat(self._read_plan()), flat(plan)
+        before["task"] = ALIASES.get(before.get("task", ""), before.get("task"))  # plans once had the everyday name
         for key in sorted(before.keys() | now.keys()):
             if before.get(key) != now.get(key):
                 raise CheckpointError(

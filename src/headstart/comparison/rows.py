@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart.config import nearest
+from headstart.encoders.registry import ENCODERS
 from headstart.errors import ConfigError
 from headstart.transfer.start import SCRATCH
 
-KINDS = {"static": "Word vectors", "elmo": "ELMo", "bert": "BERT"}
+KINDS = {kind: encoder.title for kind, encoder in ENCODERS.items()}
 HOWS = {"frozen": "frozen", "finetune": "fine-tuned", "gradual": "unfrozen layer by layer"}
 NAMES = (SCRATCH, *(f"{kind}-{how}" for kind in KINDS for how in HOWS))
 DEFAULT_NAMES = (SCRATCH, "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune")

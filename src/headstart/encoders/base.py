@@ -105,6 +105,10 @@ class Encoder(nn.Module, ABC):
         states = self.hidden_states(ids, mask, segments, layers)
         return Tokens([state[mask] for state in states], lengths.cumsum(0) - lengths)
 
+    def clear_cache(self) -> None:
+        """Forget what inference has kept. A cached vector may differ in its last bit from one that is computed anew:
+        after clearing, the same calls give the same bits."""
+
     def infer_from(
         self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None
     ) -> tuple[list[Tensor], LstmState]:

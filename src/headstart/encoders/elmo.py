@@ -218,6 +218,9 @@ class Elmo(Encoder):
             states.append(x)
         return [states[k].index_select(0, tree.node_of_token) for k in layers]
 
+    def clear_cache(self) -> None:
+        self.characters.forget()
+
     def infer_from(
         self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None
     ) -> tuple[list[Tensor], LstmState]:

@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headstart.config import Table
+from headstart.encoders.registry import ENCODERS
 from headstart.pretraining.events import Finished
 from headstart.report.wording import duration, score
 
 LITTLE = 0.01
 """Passes over the text below which the card warns that next to nothing was learned."""
-WHAT = {
-    "static": "Word vectors: one vector per word, whatever its context.",
-    "elmo": "An ELMo: a forward and a backward LSTM language model over characters.",
-    "bert": "A BERT: a transformer trained to predict masked pieces from both sides at every layer.",
-}
-MEANING = {
-    "static": "perplexity of a word's neighbours under the softmax its objective implies; not comparable with a "
-    "language model's",
-    "elmo": "perplexity per word (sentence ends included, words outside the vocabulary as one class); the value "
-    "without a direction is the mean of the two",
-    "bert": "perplexity and accuracy over the masked pieces only; not comparable with a language model's",
-}
 
 
 def run_card(config: Table, data: Table, finished: Finished, *, epochs: float, complete: bool) -> str:
@@ -36,7 +25,7 @@ def run_card(config: Table, data: Table, finished: Finished, *, epochs: float, c
     lines = [
         f"# {finished.out.name}: {kind}{f' ({size})' if size else ''}",
         "",
-        WHAT[kind],
+        ENCODERS[kind].description,
         "",
         f"- **Trained on** {', '.join(name.rsplit('/', 1)[-1] for name in data['sources'])}: "
         f"{data['documents']:,} documents, {data['units']:,} units, vocabulary {data['vocabulary']:,}.",
@@ -48,7 +37,7 @@ def run_card(config: Table, data: Table, finished: Finished, *, epochs: float, c
     if finished.scores:
         lines += ["| held out | |", "|---|---|"]
         lines += [f"| {name.replace('_', ' ')} | {score(name, value)} |" for name, value in finished.scores.items()]
-        lines += ["", f"Held out: {MEANING[kind]}.", ""]
+        lines += ["", f"Held out: {ENCODERS[kind].perplexity_note}.", ""]
     else:
         lines += ["Nothing was held out, so there is no score.", ""]
     lines += [
@@ -65,7 +54,7 @@ def imported_card(name: str, kind: str, vocabulary: int, numbers: int, record: T
         [
             f"# {name}: {kind}",
             "",
-            WHAT[kind],
+            ENCODERS[kind].description,
             "",
             f"- **Imported** from {record['imported']}; it was pretrained elsewhere.",
             f"- **Holds** {', '.join(record['parts'])}: {numbers:,} numbers, vocabulary {vocabulary:,}.",

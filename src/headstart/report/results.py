@@ -130,10 +130,10 @@ class Cell(Run):
 
 
 def classified(
-    predicted: Sequence[int], probabilities: Sequence[Sequence[float]], gold: Sequence[int], names: Sequence[str]
+    predicted: Sequence[int], probabilities: Sequence[Sequence[float]], gold: Sequence[int | str], names: Sequence[str]
 ) -> Table:
     """Counts of accuracy and answers of a classifier, as fields of a cell; classes are given by number."""
-    right = [a == b for a, b in zip(predicted, gold, strict=True)]
+    right = [names[a] == (b if isinstance(b, str) else names[b]) for a, b in zip(predicted, gold, strict=True)]
     answers = [
         {"label": names[label], "probabilities": dict(zip(names, row, strict=True))}
         for label, row in zip(predicted, probabilities, strict=True)

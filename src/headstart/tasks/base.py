@@ -87,6 +87,11 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
         """The labelled examples of a file; a DataError tells the file and the line."""
 
     @classmethod
+    def notices(cls, path: Path, config: Section) -> list[str]:
+        """What the user should know about how a file is read."""
+        return []
+
+    @classmethod
     @abstractmethod
     def learn(cls, train: Sequence[ExampleT]) -> Self:
         """The task with the labels that these examples show."""

@@ -22,7 +22,7 @@ from headstart.metrics import ACCURACY, Metric, accuracy, by_class, macro_f1
 from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer
 from headstart.tasks.inputs import read_inputs
 from headstart.tasks.prediction_writers import CsvLines, JsonLines, TabLines
-from headstart.tasks.reading import ExamplesConfig, read_labelled
+from headstart.tasks.reading import ExamplesConfig, read_labelled, separator_notice
 from headstart.tasks.trees import SENTIMENTS
 from headstart.text.formats import clean
 
@@ -80,6 +80,11 @@ class Classify(Task[TextExample, Prediction]):
         if not examples:
             raise DataError(f"{path}: holds no example. Give a file with at least one text and its label.")
         return examples
+
+    @classmethod
+    def notices(cls, path: Path, config: Section) -> list[str]:
+        notice = separator_notice(Path(path).expanduser(), input_config(config))
+        return [] if notice is None else [notice]
 
     @classmethod
     def learn(cls, train: Sequence[TextExample]) -> Self:

@@ -38,10 +38,11 @@ def read_task(kind: type[Task[ExampleT, Any]], train: Path, dev: Path | None, co
     task = kind.learn(given)
     if dev is not None:
         held = kind.read(dev, config)
-        return TaskData(task, given, held, check_dev(task, given, held))
+        told = [*kind.notices(train, config), *kind.notices(dev, config), *check_dev(task, given, held)]
+        return TaskData(task, given, held, told)
     part, held = hold_out(task, given, DEV_SHARE)
     said = f"No --dev was given: {len(held):,} of the {len(given):,} {kind.many} of {train} are held out as dev."
-    return TaskData(task, part, held, [said, *check_dev(task, part, held)])
+    return TaskData(task, part, held, [*kind.notices(train, config), said, *check_dev(task, part, held)])
 
 
 def draw(task: Task[ExampleT, Any], train: list[ExampleT], count: int | None, seed: int) -> list[ExampleT]:

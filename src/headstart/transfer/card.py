@@ -8,7 +8,7 @@ from headstart.report.wording import duration, percent, score_name
 
 def task_card(results: TransferResults) -> str:
     lines = [
-        f"# A classifier of {len(results.classes)} labels, from {results.source} ({results.how})",
+        f"# {results.task}: {len(results.classes)} labels, from {results.source} ({results.how})",
         "",
         f"- **Labels**: {', '.join(results.classes)}.",
         f"- **Trained on** {results.labels:,} labelled examples; {results.parameters:,} trained parameters.",

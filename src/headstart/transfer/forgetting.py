@@ -9,8 +9,8 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from headstart.config import Table, cache_home, resolve
+from headstart.encoders.registry import ENCODERS
 from headstart.errors import CheckpointError, DataError
-from headstart.pretrained import encoder_weights
 from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.objectives import AnyPretraining, recorded
@@ -45,7 +45,7 @@ def forgetting(
     config = resolve(pretraining.config, before.settings, str(run / "config.toml"))
     weights = read_tensors(directory.weights)
     given = {name: tensor.detach() for name, tensor in encoder.state_dict().items()}
-    check_same_shapes(encoder_weights(config.kind, dict(weights)), given, run)
+    check_same_shapes(ENCODERS[config.kind].weights_in_run(weights), given, run)
     place = Workplace(cache if cache is not None else cache_home(), os.cpu_count() or 1)
     tokenizer = load_tokenizer(run)
     shards = yield from held_out_shards(pretraining, config, tokenizer, before.data, held_out, place)

@@ -82,6 +82,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         answers: list[AnswerT] = []
         truncated = 0
         if filled:
+            self.encoder.clear_cache()  # the same examples get the same bits, whatever was read before
             data, truncated = self.prepare(filled)
             answers = answers_of(self.model, self.task, data)[0]
         found = iter(answers)

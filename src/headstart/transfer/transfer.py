@@ -98,34 +98,41 @@ class Request:
 
 
 def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
-    run, data = RunDirectory(request.out), request.data
+    run = RunDirectory(request.out)
     try:
-        for text in (*data.notices, *(request.start.pretrained.notices if request.start.pretrained else ())):
-            yield Notice(text)
-        features = None
-        if request.config.how == "frozen":
-            wanted = [example for part in (*request.draws, data.dev) for example in part]
-            features = yield from gather_features(request.start, data.task, wanted, request.config, request.cache)
-        runs: list[Fitted] = []
-        for seed, part in enumerate(request.draws):
-            fitted = yield from transfer_once(
-                request.start, request.config, data.task, part, data.dev, seed=seed, features=features
-            )
-            runs.append(fitted)
-            yield SeedDone(seed, fitted, len(request.draws) - seed - 1)
-        forgotten = yield from measure_forgetting(
-            request.start, best_of(runs), held_out=request.held_out, cache=request.cache
-        )
-        results = results_of(request, runs, forgotten)
-        best_of(runs).model.save(request.out, record_of(request, results))
-        write_text(request.out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False) + "\n")
-        run.write_card(task_card(results))
-        picture = mix_weights(mixes_of(f"{results.source}, {results.how}", [fit.mix for fit in results.runs]))
-        if picture is not None:
-            write_text(request.out / "mix.svg", picture)
+        with run.locked(new=True):
+            results = yield from fit_and_save(request, run)
     finally:
         run.remove_if_empty()
     yield Transferred(request.out, results)
+
+
+def fit_and_save(request: Request, run: RunDirectory) -> Generator[TransferEvent, None, TransferResults]:
+    data = request.data
+    for text in (*data.notices, *(request.start.pretrained.notices if request.start.pretrained else ())):
+        yield Notice(text)
+    features = None
+    if request.config.how == "frozen":
+        wanted = [example for part in (*request.draws, data.dev) for example in part]
+        features = yield from gather_features(request.start, data.task, wanted, request.config, request.cache)
+    runs: list[Fitted] = []
+    for seed, part in enumerate(request.draws):
+        fitted = yield from transfer_once(
+            request.start, request.config, data.task, part, data.dev, seed=seed, features=features
+        )
+        runs.append(fitted)
+        yield SeedDone(seed, fitted, len(request.draws) - seed - 1)
+    forgotten = yield from measure_forgetting(
+        request.start, best_of(runs), held_out=request.held_out, cache=request.cache
+    )
+    results = results_of(request, runs, forgotten)
+    best_of(runs).model.save(request.out, record_of(request, results))
+    write_text(request.out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False) + "\n")
+    run.write_card(task_card(results))
+    picture = mix_weights(mixes_of(f"{results.source}, {results.how}", [fit.mix for fit in results.runs]))
+    if picture is not None:
+        write_text(request.out / "mix.svg", picture)
+    return results
 
 
 def best_of(runs: list[Fitted]) -> Fitted:
