@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import subprocess
 import sys
@@ -10,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart import ConfigError, evaluate, load_classifier, transfer
+from headstart import CheckpointError, ConfigError, evaluate, load_classifier, transfer
 
 FAST = ["--set", "fitting.min_steps=150", "--set", "fitting.epochs=0.1", "--set", "fitting.batch=8"]
 
@@ -60,7 +63,8 @@ def test_evaluate_scores_every_label(run: Path, labelled: tuple[Path, Path]) -> 
     done = headstart("evaluate", run, "--data", labelled[1])
     assert done.returncode == 0, done.stderr
     assert "40 examples: accuracy" in done.stdout
-    assert {"bad", "good"} <= {line.split()[0] for line in done.stdout.splitlines()}
+    assert {"bad", "good"} <= {line.split()[0] for line in done.stdout.splitlines() if line}
+    assert "rows: gold; columns: predicted" in done.stdout
     found = json.loads(headstart("evaluate", run, "--data", labelled[1], "--json").stdout)
     assert found["labels"]["good"]["examples"] == 20
 
@@ -98,10 +102,16 @@ def test_quiet_shows_the_result_only(labelled: tuple[Path, Path], tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "standard_input", "says"),
     [
-        (["predict", "{run}"], "fine\n\nmore\n", "standard input:2: the text is empty"),
         (["predict", "{run}", "--in", "none.txt"], "", "none.txt: cannot be read"),
         (["predict", "{run}"], '{"text": "a"}\nb\n', "standard input:2: not JSON"),
-        (["predict", "{run}"], '{"body": "a"}\n', "has no text in 'text'"),
+        (["predict", "{run}"], '{"body": "a", "id": 1}\n', "Name the right one with --text-field"),
+        (["predict", "{run}", "--to", "conll"], "a\n", "No format called 'conll'"),
+        (["predict", "{run}", "--html", "x.html"], "a\n", "--html is for tagging"),
+        (["evaluate", "{run}", "--data", "{train}", "--column", "3"], "", "--column is not for text classification"),
+        (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--held-out", "none.txt"], "", "none.txt"),
+        (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--text-field", "label"], "", "--text-field"),
+        (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--from", "/dev/null"], "", "/dev/null"),
+        (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--set", "fitting.epochs=inf"], "", "finite"),
         (["predict", "none"], "", "no such file or folder"),
         (["evaluate", "{run}", "--data", "none.csv"], "", "none.csv"),
         (["predict", "{run}", "--precision", "int9"], "", "Did you mean 'int8'?"),
@@ -134,3 +144,93 @@ def test_wrong_encoding_names_its_line(run: Path, tmp_path: Path) -> None:
     done = headstart("predict", run, "--in", tmp_path / "latin.txt")
     assert done.returncode == 2
     assert "latin.txt:2: not UTF-8" in done.stderr
+
+
+def test_predict_answers_line_by_line_and_keeps_the_place_of_blank_ones(run: Path) -> None:
+    done = headstart("predict", run, input="\ufefffine\n\na\ttab\n")
+    assert done.returncode == 0, done.stderr
+    fields = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [len(parts) for parts in fields] == [3, 3, 3]
+    assert fields[1] == ["", "", ""]
+    assert [parts[2] for parts in fields] == ["fine", "", "a tab"]
+    found = json.loads(headstart("predict", run, "--json", input='\ufeff{"text": "fine", "id": 7}\n').stdout)
+    assert (found["text"], found["id"]) == ("fine", 7)
+
+
+def test_predict_reads_what_transfer_reads_and_keeps_the_columns(run: Path, tmp_path: Path) -> None:
+    rows = 'id,text,stars\n1,"A fine , warm film",5\n2,dull,1\n'
+    (tmp_path / "a.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(rows.replace("text", "body").encode(), mtime=0))
+    shown = headstart("predict", run, "--in", tmp_path / "a.csv").stdout.splitlines()
+    assert [line.split("\t")[2] for line in shown] == ["A fine , warm film", "dull"]
+    packed = headstart("predict", run, "--in", tmp_path / "b.csv.gz", "--text-field", "body", "--to", "csv").stdout
+    table = list(csv.DictReader(io.StringIO(packed)))
+    assert [(row["id"], row["body"], row["stars"]) for row in table] == [
+        ("1", "A fine , warm film", "5"),
+        ("2", "dull", "1"),
+    ]
+    assert {row["predicted"] for row in table} <= {"bad", "good"}
+
+
+def test_a_reader_that_leaves_early_is_no_error(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("a fine film\n" * 3000, encoding="utf-8")
+    command = f'"{sys.executable}" -m headstart predict "{run}" --in "{tmp_path / "lines.txt"}" | head -2'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 2)
+
+
+def test_two_transfers_into_one_folder_do_not_both_write(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    asked = {"train": labelled[0], "out": tmp_path / "run", "seeds": 1, "settings": {"fitting": {"min_steps": 2}}}
+    first, second = transfer(**asked), transfer(**asked)
+    next(first)
+    with pytest.raises(CheckpointError, match="another process is at work"):
+        list(second)
+    list(first)
+    assert load_classifier(tmp_path / "run").labels == ["bad", "good"]
+
+
+def test_named_entities_through_the_command_line(tagged_files: tuple[Path, Path], tmp_path: Path) -> None:
+    train, dev = tagged_files
+    few = ["--set", "fitting.min_steps=120", "--set", "fitting.learning_rate=0.02", "--seeds", "1", "--quiet"]
+    done = headstart("transfer", "ner", "--train", train, "--dev", dev, "--out", tmp_path / "ner", *few)
+    assert done.returncode == 0, done.stderr
+    assert "entity F1" in done.stdout
+    run = tmp_path / "ner"
+    shown = headstart("evaluate", run, "--data", dev).stdout
+    assert "30 sentences: entity F1" in shown
+    assert {"PER", "LOC", "ORG"} <= {line.split()[0] for line in shown.splitlines() if line}
+    text = "nobody likes child . The cat hates garden !"
+    found = json.loads(headstart("predict", run, "--json", input=text + "\n").stdout)
+    assert all(text[e["start"] : e["end"]] == e["text"] for e in found["entities"])
+    assert {(e["text"], e["type"]) for e in found["entities"]} == {("child", "PER"), ("garden", "LOC")}
+    columns = headstart("predict", run, "--in", dev).stdout.splitlines()
+    words = [line for line in dev.read_text().splitlines() if line]
+    assert [line.rsplit(" ", 1)[0] for line in columns if line] == words
+    page = tmp_path / "page.html"
+    assert headstart("predict", run, "--to", "view", "--html", page, input=text).returncode == 0
+    assert ">child" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a O\nb\n", "train.conll:2: has 1 columns"),
+        ("a O\n", "at least two different tags"),
+        ("", "holds no sentence"),
+        ("a\nb\n", "none of them the tag"),
+    ],
+)
+def test_bad_column_files_are_one_sentence(content: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_text(content, encoding="utf-8")
+    done = headstart("transfer", "tag", "--train", "train.conll", "--out", "run", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_tag_that_training_never_showed_is_named(tagged_files: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "dev.conll").write_text("a O\nb B-GPE\n", encoding="utf-8")
+    done = headstart("transfer", "tag", "--train", tagged_files[0], "--dev", "dev.conll", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "dev.conll:1: word 2 of this sentence, 'b', has the tag 'B-GPE'" in done.stderr

@@ -26,9 +26,12 @@ class TabLines(Writer[Any, Any]):
     """`label TAB probability TAB text`. Line breaks and tabs in a text become spaces: a text is one line."""
 
     def lines(self, pairs: Iterable[tuple[Any, Any]]) -> str:
-        return "".join(
-            f"{answer.label}\t{max(answer.probabilities):.4f}\t{one_line(example.text)}\n" for example, answer in pairs
-        )
+        return "".join(f"{answer.label}\t{certainty(answer)}\t{one_line(example.text)}\n" for example, answer in pairs)
+
+
+def certainty(answer: Any) -> str:
+    """The probability of the label; nothing for a blank line, which has none."""
+    return f"{max(answer.probabilities):.4f}" if answer.label else ""
 
 
 def one_line(text: str) -> str:
@@ -49,5 +52,5 @@ class CsvLines(Writer[Any, Any]):
                 self.columns = list(record)
                 writer.writerow([*self.columns, "predicted", "probability"])
             values = [record.get(name, "") for name in self.columns]
-            writer.writerow([*values, answer.label, f"{max(answer.probabilities):.4f}"])
+            writer.writerow([*values, answer.label, certainty(answer)])
         return buffer.getvalue()

@@ -82,7 +82,6 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         answers: list[AnswerT] = []
         truncated = 0
         if filled:
-            self.encoder.clear_cache()  # the same examples get the same bits, whatever was read before
             data, truncated = self.prepare(filled)
             answers = answers_of(self.model, self.task, data)[0]
         found = iter(answers)
@@ -105,6 +104,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
             targets = [target for example, own in pairs for target in self.task.targets(example, own)]
         flat = [passage for own in passages for passage in own]
         if features is None:
+            self.encoder.clear_cache()  # the same examples get the same bits, whatever was read before
             scores, lengths, cut = self._from_texts(flat)
         else:
             scores, lengths, cut = self._from_features(flat, features)
