@@ -116,7 +116,7 @@ def test_quiet_shows_the_result_only(labelled: tuple[Path, Path], tmp_path: Path
         (["evaluate", "{run}", "--data", "none.csv"], "", "none.csv"),
         (["predict", "{run}", "--precision", "int9"], "", "Did you mean 'int8'?"),
         (["evaluate", "{run}", "--data", "{train}", "--precision", "int8"], "", "int8 is for BERT"),
-        (["transfer", "sentiment", "--train", "{train}", "--out", "{run}"], "", "already holds a run"),
+        (["transfer", "sentiment", "--train", "{train}", "--out", "{run}"], "", "already holds a run. Give another"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--mix", "scaler"], "", "mix.kind"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--how", "thaw"], "", "frozen, gradual"),
         (["transfer", "sentiment", "--train", "{train}", "--out", "x", "--labels-as", "2"], "", "labels"),

@@ -49,13 +49,14 @@ class RunDirectory:
         self.log_file = path / "log.jsonl"
 
     @classmethod
-    def create(cls, path: Path) -> RunDirectory:
-        """A new, empty run. What is there already is never written over."""
+    def create(cls, path: Path, *, resumable: bool = True) -> RunDirectory:
+        """A new, empty run. What is there already is never written over. resumable: its command has --resume."""
         if path.is_file():
             raise CheckpointError(f"{path}: is a file; --out names the folder of the run.")
         if not cls.holds_nothing(path):
             what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
-            raise CheckpointError(f"{path}: {what}. Go on with --resume, or give another --out.")
+            advice = "Go on with --resume, or give another --out." if resumable else "Give another --out."
+            raise CheckpointError(f"{path}: {what}. {advice}")
         try:
             (path / "state").mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -82,7 +82,7 @@ def transfer(
     train, dev = result_of(labelled_file(train, home)), None if dev is None else result_of(labelled_file(dev, home))
     data = read_task(kind, train, dev, examples or kind.Input())
     draws = [draw(data.task, data.train, labels, seed) for seed in range(seeds)]
-    RunDirectory.create(Path(out))
+    RunDirectory.create(Path(out), resumable=False)
     return run_transfer(Request(start, config, data, draws, Path(out), held_out, home))
 
 

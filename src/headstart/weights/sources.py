@@ -96,6 +96,8 @@ def open_files(paths: tuple[Path, ...], words: Collection[str] | None) -> Genera
     path = paths[0]
     if path.is_file():
         return (yield from open_file(path, words))
+    if not path.is_dir():
+        raise CheckpointError(f"{path}: is neither a file nor a folder; wanted {KINDS_OF_SOURCE}.")
     if (path / "config.toml").is_file():
         return load_run(path)
     if is_huggingface(path):
