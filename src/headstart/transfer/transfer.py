@@ -141,7 +141,7 @@ def best_of(runs: list[Fitted]) -> Fitted:
 
 def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | None) -> TransferResults:
     data, best = request.data, best_of(runs)
-    title, answers = data.task.baseline(data.train, data.dev)
+    title, answers = data.task.baseline(request.draws[0], data.dev)
     counts = data.task.all_counts(data.dev, answers)
     metric = data.task.metric
     return TransferResults(
