@@ -30,6 +30,10 @@ class ClassifyHeadConfig(RecurrentConfig):
         return self
 
     @property
+    def reads_first_position(self) -> bool:
+        return self.pool == "first"
+
+    @property
     def uses_encoder_pooling(self) -> bool:
         """Whether an encoder's own vector of the sequence, where it has one, takes the place of the first word's."""
         return self.cell == "none" and self.pool == "first"
@@ -54,6 +58,10 @@ class ClassifyHead(Head):
     @property
     def uses_encoder_pooling(self) -> bool:
         return self.config.uses_encoder_pooling
+
+    @property
+    def is_plain(self) -> bool:
+        return self.uses_encoder_pooling
 
     @property
     def reads_mean_of_words(self) -> bool:

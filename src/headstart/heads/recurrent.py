@@ -42,6 +42,11 @@ class RecurrentConfig(Section):
     dropout: float = Field(default=0.3, ge=0, lt=1)
     """Share dropped in training of what each recurrent layer reads, and of what the output layer reads."""
 
+    @property
+    def reads_first_position(self) -> bool:
+        """Whether the sequence's first position, such as [CLS], is read before the words as if it were one."""
+        return False
+
 
 class Head(nn.Module, ABC):
     """Words' vectors -> scores. A row's scores depend on that row alone, not on padding or neighbours."""
@@ -87,6 +92,11 @@ class Head(nn.Module, ABC):
     @property
     def uses_encoder_pooling(self) -> bool:
         """Whether it wants the encoder's own vector of the sequence, where there is one."""
+        return False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one linear layer and nothing else, as the heads of other tools are."""
         return False
 
     @property

@@ -61,5 +61,9 @@ class TagHead(Head):
         with torch.no_grad():
             return self.crf.viterbi(emissions, mask)
 
+    @property
+    def is_plain(self) -> bool:
+        return self.recurrent is None and self.config.decoder == "constrained"
+
     def unused_parameters(self) -> list[nn.Parameter]:
         return [] if self.config.decoder == "crf" else list(self.crf.parameters())

@@ -77,7 +77,7 @@ def gather_features(
             texts,
             longest=reader.longest,
             cache=cache or cache_home(),
-            with_first=reader.with_first,
+            with_first=config.network.reads_first_position,
             precision=config.precision,
         )
     )

@@ -66,9 +66,7 @@ def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
     """A task model as a BERT with a plain head, if that is what it is."""
     config, head = loaded.config, loaded.model.head
     takes_top_layer = config.mix.kind == "last" and not config.mix.norm and not loaded.model.standardises
-    pools_or_tags = head.uses_encoder_pooling or (loaded.task.scores_words and not has_transitions(config.network))
-    is_plain = head.recurrent is None and takes_top_layer and pools_or_tags
-    if not loaded.encoder.pools or not is_plain:
+    if not (loaded.encoder.pools and head.is_plain and takes_top_layer):
         raise ConfigError(
             "This model's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own vector "
             "of the text, or on each word. Export it --to onnx, or fit one with --how finetune (and, for "
@@ -80,7 +78,3 @@ def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
         {loaded.task.name: head.get_submodule("output")},
         tuple(loaded.task.to_table()["labels"]),
     )
-
-
-def has_transitions(network: object) -> bool:
-    return getattr(network, "decoder", None) == "crf"

@@ -67,11 +67,6 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         room = self.encoder.room
         return self.config.longest if room is None else min(self.config.longest, room)
 
-    @property
-    def with_first(self) -> bool:
-        """Whether the sequence's first position, such as [CLS], stands before the words as if it were one."""
-        return getattr(self.config.network, "pool", None) == "first"
-
     def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]:
         return np.bincount(self.tokenizer.encode_words(words).words, minlength=len(words)).astype(np.int64)
 
@@ -137,7 +132,13 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         return scores, [features.length(row) for row in rows], features.cut[rows].tolist()
 
     def row(self, passage: Passage) -> TextRow:
-        return text_row(self.encoder, self.tokenizer, passage.text, self.longest, with_first=self.with_first)
+        return text_row(
+            self.encoder,
+            self.tokenizer,
+            passage.text,
+            self.longest,
+            with_first=self.config.network.reads_first_position,
+        )
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
         """Into a run directory: tokenizer, weights, then config.toml, which makes them count. record: [result]."""
