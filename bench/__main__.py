@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds sst/ and lm_imdb_unsup/")
+    parser.add_argument("--data", type=Path, required=True, help="folder of sst/, lm_imdb_unsup/ and conll2003/")
     parser.add_argument("--only", choices=NEEDS, nargs="+", default=list(NEEDS), metavar="WORK")
     parser.add_argument("--quick", action="store_true", help="small samples, measured once")
     parser.add_argument("--repeats", type=int)

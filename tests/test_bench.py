@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -12,9 +13,15 @@ from bench.machine import ceiling
 from bench.measure import Measurement, Setting, Side, Timed, check_close, in_turns
 from bench.operations import bert, bilstm, word_vector
 from bench.table import Failure, cells, summary, table
+from bench.works import NEEDS
 
-from headstart.encoders.bert import BertConfig
+from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import ElmoConfig
+from headstart.pretrained import Pretrained
+from headstart.tasks.conll import TaggedSentence
+from headstart.tasks.tag import Tag
+from headstart.text.wordpiece import SPECIALS, build_wordpiece
+from headstart.weights.huggingface import write_huggingface
 
 
 def row(**changes: object) -> Measurement:
@@ -146,3 +153,37 @@ def test_a_work_that_fails_is_a_row_and_the_others_still_run(
     shown = capsys.readouterr().out
     assert "word2vec  FAILED: " in shown
     assert "quick" in shown
+
+
+def test_every_work_has_its_module() -> None:
+    assert all(importlib.util.find_spec(f"bench.works.{name}") for name in NEEDS)
+
+
+def test_the_trainer_learns_and_is_scored_at_each_words_first_piece(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from bench.peers.trainer import TaggerTrainer
+    from transformers import EvalPrediction
+
+    tokenizer = build_wordpiece([*SPECIALS, "rome", "in", "an", "##na", "."], lowercase=True)
+    encoder = Bert(BertConfig(layers=1, width=8, heads=2, inner=8, positions=16), len(tokenizer))
+    write_huggingface(Pretrained(encoder, tokenizer), tmp_path / "hf")
+    sentences = [
+        TaggedSentence(("Anna", "in", "Rome", "."), ("I-PER", "O", "I-LOC", "O"), "1"),
+        TaggedSentence(("Rome", "Rome"), ("I-LOC", "B-LOC"), "2"),
+    ]
+    task = Tag.learn(sentences)
+    side = TaggerTrainer(tmp_path / "hf", task)
+    rows = side.rows(sentences)
+    outside, loc, per = (task.labels.index(tag) for tag in ("O", "B-LOC", "B-PER"))
+    assert [row["labels"] for row in rows] == [
+        [-100, per, -100, outside, loc, outside, -100],
+        [-100, loc, loc, -100],
+    ]
+    logits = np.full((2, 7, len(task.labels)), -100.0)
+    for number, row in enumerate(rows):
+        for place, label in enumerate(row["labels"]):
+            logits[number, place, max(label, 0)] = 1.0
+    labels = np.full((2, 7), -100)
+    assert side.score(EvalPrediction(predictions=logits, label_ids=labels), sentences) == 1.0
+    logits[1, 2, task.labels.index("I-LOC")] = 2.0  # one entity of two words instead of two: 2 right of 3 and of 4
+    assert side.score(EvalPrediction(predictions=logits, label_ids=labels), sentences) == pytest.approx(4 / 7)

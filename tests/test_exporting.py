@@ -11,6 +11,7 @@ import torch
 import headstart
 from headstart.errors import CheckpointError, ConfigError, HeadstartError
 from headstart.progress import result_of
+from headstart.tasks.conll import TaggedSentence
 from headstart.weights import huggingface
 
 transformers = pytest.importorskip("transformers")
@@ -122,3 +123,58 @@ def test_elmo_goes_out_with_the_vectors_of_some_words(pretrained_runs: dict[str,
     assert np.allclose(opened.represent(TEXTS)[0], own.represent(TEXTS)[0], atol=1e-6)
     with pytest.raises(ConfigError, match="Words are for --to elmo"):
         result_of(headstart.export(pretrained_runs["bert"], "hf", tmp_path / "hf", words=["film"]))
+
+
+TAGGED = [
+    TaggedSentence(("The", "old", "actor", "likes", "unforgettable", "gardens", "."), None, "1"),
+    TaggedSentence(("nobody", "forgets", "Zürich", "'s", "long", "play"), None, "2"),
+    TaggedSentence(("child",), None, "3"),
+]
+
+
+@pytest.fixture(scope="module")
+def tagger(
+    pretrained_runs: dict[str, Path], tagged_files: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    train, dev = tagged_files
+    out = tmp_path_factory.mktemp("tagger") / "run"
+    list(
+        headstart.transfer(
+            "tag",
+            source=pretrained_runs["bert"],
+            how="finetune",
+            train=train,
+            dev=dev,
+            out=out,
+            seeds=1,
+            settings={"fitting": {"min_steps": 30, "epochs": 1.0, "encoder_rate": 3e-3}},
+        )
+    )
+    return out
+
+
+def test_a_plain_tagger_gives_transformers_the_same_logits_at_each_words_first_piece(
+    tagger: Path, tmp_path: Path
+) -> None:
+    folder = result_of(headstart.export(tagger, "hf", tmp_path / "hf"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForTokenClassification.from_pretrained(folder)
+    words = [list(sentence.words) for sentence in TAGGED]
+    batch = tokenizer(words, is_split_into_words=True, padding=True, return_tensors="pt")
+    own = headstart.load_task_model(tagger)
+    data, _ = own.prepare(TAGGED)
+    with torch.no_grad():
+        theirs = model(**batch).logits
+        ours, mask = data.scores(range(len(TAGGED)))
+    assert [model.config.id2label[i] for i in range(theirs.shape[2])] == own.task.to_table()["labels"]
+    for row, sentence in enumerate(words):
+        first = [batch.word_ids(row).index(word) for word in range(len(sentence))]
+        assert int(mask[row].sum()) == len(sentence)
+        torch.testing.assert_close(ours[row, : len(sentence)], theirs[row, first], rtol=0, atol=1e-5)
+
+
+def test_their_tagger_tags_here(tagger: Path, tmp_path: Path) -> None:
+    folder = result_of(headstart.export(tagger, "hf", tmp_path / "hf"))
+    back, own = headstart.load_task_model(folder), headstart.load_task_model(tagger)
+    assert back.task == own.task
+    assert back.answers(TAGGED).answers == own.answers(TAGGED).answers

@@ -18,8 +18,9 @@ from pathlib import Path
 from bench.growth.picture import picture
 from bench.growth.series import SERIES, Case, cases
 from bench.growth.table import Point, markdown
-from bench.growth.text import REVIEWS, SENTENCES, Texts
+from bench.growth.text import Texts
 from bench.machine import description
+from bench.works import REVIEWS, SST_TRAIN
 
 
 def measured(case: Case) -> Point | None:
@@ -50,7 +51,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer points, and less text")
     parser.add_argument("--only", choices=SERIES, nargs="*", default=list(SERIES))
     arguments = parser.parse_args()
-    missing = [name for name in (REVIEWS, SENTENCES) if not (arguments.data / name).is_file()]
+    missing = [name for name in (REVIEWS, SST_TRAIN) if not (arguments.data / name).is_file()]
     if missing:
         parser.error(f"{arguments.data}: lacks {' and '.join(missing)}")
     began = time.monotonic()

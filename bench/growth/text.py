@@ -6,12 +6,12 @@ import gzip
 from collections import Counter
 from pathlib import Path
 
-from headstart.tasks.examples import ExamplesConfig, read_examples
+from bench.samples import sst_train, texts_of
+from bench.works import REVIEWS
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
 from headstart.text.words import split_words
 
-REVIEWS, SENTENCES = "lm_imdb_unsup/train.txt.gz", "sst/train.txt"
 CORPUS_BYTES, QUICK_CORPUS_BYTES = 10_000_000, 3_000_000
 LONGEST_SENTENCE = 12
 WORDS = 8_192
@@ -64,7 +64,6 @@ class Texts:
         """Short sentences of SST, one per line."""
         path = self.folder / "sentences.txt"
         if not path.exists():
-            texts = read_examples(self.data / SENTENCES, ExamplesConfig(labels_as=2)).texts
-            short = [text for text in texts if len(text.split()) <= LONGEST_SENTENCE]
+            short = [text for text in texts_of(sst_train(self.data)) if len(text.split()) <= LONGEST_SENTENCE]
             path.write_text("\n".join(short), encoding="utf-8")
         return path

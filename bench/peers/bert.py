@@ -108,6 +108,6 @@ def piece_lengths(tokenizer: Any, texts: Sequence[str]) -> list[int]:
     return [len(ids) for ids in tokenizer(list(texts))["input_ids"]]
 
 
-def word_places(pretrained: Pretrained, text: str) -> NDArray[np.int64]:
+def word_places(pretrained: Pretrained, text: str | Sequence[str]) -> NDArray[np.int64]:
     """Where in its sequence of pieces each word begins."""
     return text_row(pretrained.encoder, pretrained.tokenizer, text).word_starts

@@ -29,7 +29,7 @@ from bench.peers.bert import (
     word_places,
     write_onnx,
 )
-from bench.samples import sst_train
+from bench.samples import sst_train, texts_of
 from headstart.pretrained import Pretrained
 
 SENTENCES, QUICK_SENTENCES = 1_024, 128
@@ -42,7 +42,7 @@ PEERS = {
 
 
 def run(setting: Setting) -> Iterator[Measurement]:
-    texts = sst_train(setting.data).texts[: QUICK_SENTENCES if setting.quick else SENTENCES]
+    texts = texts_of(sst_train(setting.data)[: QUICK_SENTENCES if setting.quick else SENTENCES])
     pretrained = headstart.load(MODEL)
     with tempfile.TemporaryDirectory() as folder:
         files = exported(Path(folder))

@@ -9,19 +9,23 @@ puts on by default. `python -m bench.fine_tuning` compares whole runs and their 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from bench.fine_tuning import Settings, our_steps, tokenised_rows, trainer_of
-from bench.measure import Measurement, Setting, Side, Timed, check_close, in_turns
+from bench.fine_tuning import step_rates
+from bench.measure import Measurement, Setting, check_close
 from bench.operations import TRAINING, bert
-from bench.peers.bert import MODEL, exported, piece_lengths, transformers_model, word_places
-from bench.samples import sst_train
+from bench.peers.bert import MODEL, exported, transformers_model, word_places
+from bench.peers.trainer import ClassifierTrainer, Settings, TrainerSide
+from bench.samples import sst_train, texts_of
+from headstart.pretrained import Pretrained
+from headstart.tasks.base import Task
+from headstart.tasks.classify import Classify
 from headstart.tasks.examples import draw
-from headstart.transfer.start import Start, open_start
+from headstart.transfer.start import open_start
 
 BATCH = 32
 BATCHES, QUICK_BATCHES = 8, 3
@@ -29,47 +33,59 @@ TOLERANCE = 1e-4
 
 
 def run(setting: Setting) -> Iterator[Measurement]:
-    batches = QUICK_BATCHES if setting.quick else BATCHES
-    settings = Settings(epochs=1, batch=BATCH, rate=5e-5)
-    examples = draw(sst_train(setting.data), batches * BATCH * (setting.repeats + 1), seed=0)
-    parts = [examples.take(range(start, len(examples), setting.repeats + 1)) for start in range(setting.repeats + 1)]
-    start = open_start(MODEL)
-    with tempfile.TemporaryDirectory() as folder:
-        files = exported(Path(folder))
-        tokenizer, model = transformers_model(files)
-        check(start, tokenizer, model, examples.texts[:BATCH])
-        rows = [tokenised_rows(tokenizer, part) for part in parts]
-        turns = {"ours": iter(parts), "trainer": iter(rows)}
-
-        def ours() -> Timed:
-            part: Any = next(turns["ours"])
-            return Timed(len(part), our_steps(start, part, settings))
-
-        def theirs() -> Timed:
-            part: Any = next(turns["trainer"])
-            trainer, clock = trainer_of(files, part, settings, seed=0)
-            trainer.train()
-            return Timed(len(part), clock.seconds)
-
-        rates = in_turns({"ours": Side(ours), "trainer": Side(theirs)}, setting.repeats)
-    lengths = piece_lengths(tokenizer, examples.texts)
-    encoder: Any = start.pretrained and start.pretrained.encoder
-    yield Measurement(
-        work=f"BERT fine-tuning ({MODEL}, SST-2, batches of {BATCH})",
-        unit="examples/s",
-        ours=rates["ours"],
-        peer=rates["trainer"],
-        peer_name="transformers' Trainer",
+    train = sst_train(setting.data)
+    task = Classify.learn(train)
+    yield measured(
+        setting,
+        f"BERT fine-tuning ({MODEL}, SST-2, batches of {BATCH})",
+        task,
+        train,
+        texts_of(train[:BATCH]),
+        lambda files: ClassifierTrainer(files, task),
         goal=2.0,
-        flops_per_unit=TRAINING * bert(encoder.config, lengths) * sum(lengths) / len(lengths),
     )
 
 
-def check(start: Start, tokenizer: Any, model: Any, texts: list[str]) -> None:
-    """The encoders agree before the first step."""
+def measured(
+    setting: Setting,
+    work: str,
+    task: Task[Any, Any],
+    train: list[Any],
+    texts: Sequence[str | Sequence[str]],
+    side: Callable[[Path], TrainerSide[Any]],
+    goal: float,
+) -> Measurement:
+    """texts: those whose vectors must agree before the first step. side: the Trainer's, from a model's files."""
+    batches = QUICK_BATCHES if setting.quick else BATCHES
+    turns = setting.repeats + 1
+    examples = draw(task, train, batches * BATCH * turns, seed=0)
+    parts = [examples[turn::turns] for turn in range(turns)]
+    start = open_start(MODEL)
     pretrained: Any = start.pretrained
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = side(exported(Path(folder)))
+        check(pretrained, trainer.files, texts)
+        settings = Settings(epochs=1, batch=BATCH, rate=5e-5)
+        rates = step_rates(start, trainer, parts, settings, setting.repeats)
+        lengths = [len(row["input_ids"]) for row in trainer.rows(examples)]
+    return Measurement(
+        work=work,
+        unit=f"{task.many}/s",
+        ours=rates["ours"],
+        peer=rates["trainer"],
+        peer_name="transformers' Trainer",
+        goal=goal,
+        flops_per_unit=TRAINING * bert(pretrained.encoder.config, lengths) * sum(lengths) / len(lengths),
+    )
+
+
+def check(pretrained: Pretrained, files: Path, texts: Sequence[str | Sequence[str]]) -> None:
+    """The encoders agree at every word's first piece. texts: strings, or the words of each."""
+    tokenizer, model = transformers_model(files)
+    is_split = not isinstance(texts[0], str)
+    batch = tokenizer(list(texts), is_split_into_words=is_split, padding=True, return_tensors="pt")
     with torch.no_grad():
-        states = model(**tokenizer(texts, padding=True, return_tensors="pt")).last_hidden_state.numpy()
-    mine = pretrained.represent(texts, layers="top")
+        states = model(**batch).last_hidden_state.numpy()
+    mine = pretrained.represent(list(texts), layers="top")
     for text, ours, state in zip(texts, mine, states, strict=True):
         check_close("vectors", ours[0], state[word_places(pretrained, text)], TOLERANCE)

@@ -29,10 +29,11 @@ from bench.peers.bert import (
     write_int8,
     write_onnx,
 )
-from bench.samples import sst_dev, sst_train
+from bench.samples import sst_dev, sst_train, texts_of
 from bench.works.bert_encoding import QUICK_SENTENCES, SENTENCES
 from headstart.pretrained import Pretrained
-from headstart.tasks.examples import Examples, draw
+from headstart.tasks.classify import Classify, TextExample
+from headstart.tasks.examples import draw
 
 LABELLED, QUICK_LABELLED = 2_000, 256
 LEAST_COSINE = 0.9
@@ -44,7 +45,7 @@ Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 def run(setting: Setting) -> Iterator[Measurement]:
     train, dev = sst_train(setting.data), sst_dev(setting.data)
-    texts = train.texts[: QUICK_SENTENCES if setting.quick else SENTENCES]
+    texts = texts_of(train[: QUICK_SENTENCES if setting.quick else SENTENCES])
     exact, rounded = headstart.load(MODEL), headstart.load(MODEL, precision="int8")
     with tempfile.TemporaryDirectory() as folder:
         tokenizer, model = transformers_model(exported(Path(folder)))
@@ -58,7 +59,7 @@ def run(setting: Setting) -> Iterator[Measurement]:
             encoders[THEIR_BEST] = onnx_means(best, exact)
     n_pieces = sum(piece_lengths(tokenizer, texts))
     ordered = [texts[i] for i in by_length(tokenizer, texts)]
-    labelled = draw(train, QUICK_LABELLED if setting.quick else LABELLED, seed=0)
+    labelled = draw(Classify.learn(train), train, QUICK_LABELLED if setting.quick else LABELLED, seed=0)
     accuracies, cosines = quality_on(dev, labelled, encoders)
     lost = 100 * (accuracies["float32"] - accuracies[OURS])
 
@@ -100,20 +101,22 @@ def onnx_means(onnx: OnnxEncoder, pretrained: Pretrained) -> Encode:
 
 
 def quality_on(
-    dev: Examples, labelled: Examples, encoders: dict[str, Encode]
+    dev: list[TextExample], labelled: list[TextExample], encoders: dict[str, Encode]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """By who encodes the dev sentences: the accuracy of one classifier, which was fitted to float32 vectors, and the
     mean cosine with the float32 vectors.
     """
     from sklearn.linear_model import LogisticRegression
 
-    classifier = LogisticRegression(max_iter=2_000).fit(encoders["float32"](labelled.texts), labelled.labels)
-    vectors = {name: encode(dev.texts) for name, encode in encoders.items()}
+    known, classes = texts_of(labelled), [example.label for example in labelled]
+    classifier = LogisticRegression(max_iter=2_000).fit(encoders["float32"](known), classes)
+    gold = [example.label for example in dev]
+    vectors = {name: encode(texts_of(dev)) for name, encode in encoders.items()}
     cosines = {name: mean_cosine(found, vectors["float32"]) for name, found in vectors.items()}
     for name, cosine in cosines.items():
         if cosine < LEAST_COSINE:
             raise RuntimeError(f"sentence vectors of {name} and float32 have a cosine of {cosine:.3f} on average")
-    return {name: float(classifier.score(found, dev.labels)) for name, found in vectors.items()}, cosines
+    return {name: float(classifier.score(found, gold)) for name, found in vectors.items()}, cosines
 
 
 def mean_cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

@@ -18,7 +18,7 @@ import headstart
 from bench.measure import Measurement, Setting, Side, check_close, in_turns
 from bench.operations import bilstm, word_vector
 from bench.peers.elmo import SMALL, allennlp_elmo, random_elmo
-from bench.samples import sst_train
+from bench.samples import sst_train, texts_of
 
 SENTENCES, QUICK_SENTENCES = 128, 32
 BATCH = 32
@@ -30,7 +30,7 @@ MARKS = 2
 def run(setting: Setting) -> Iterator[Measurement]:
     from allennlp.modules.elmo import batch_to_ids
 
-    texts = sst_train(setting.data).texts[: QUICK_SENTENCES if setting.quick else SENTENCES]
+    texts = texts_of(sst_train(setting.data)[: QUICK_SENTENCES if setting.quick else SENTENCES])
     sentences = [text.split() for text in texts]
     n_words = sum(map(len, sentences))
     with tempfile.TemporaryDirectory() as folder:

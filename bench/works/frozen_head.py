@@ -23,13 +23,15 @@ from bench.peers.bert import MODEL
 from bench.samples import sst_train
 from headstart.cli.allocator import tune_allocator
 from headstart.progress import result_of
-from headstart.tasks.examples import Examples, draw
+from headstart.tasks.classify import Classify, TextExample
+from headstart.tasks.examples import draw
 from headstart.training.seeding import freshly_initialised
+from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable
-from headstart.transfer.fit import gather_features, labelled, untrained
-from headstart.transfer.fitting import Labelled, fit
+from headstart.transfer.fit import gather_features, untrained
+from headstart.transfer.fitting import ModelInput, fit
 from headstart.transfer.start import Start, open_start, settings_for
-from headstart.transfer.task_model import Classifier, TransferConfig
+from headstart.transfer.task_model import TaskModel
 
 EXAMPLES, QUICK_EXAMPLES = 4_096, 512
 SAMPLED_BATCHES = 8
@@ -44,28 +46,37 @@ HEADS: dict[str, dict[str, Any]] = {
 
 def run(setting: Setting) -> Iterator[Measurement]:
     tune_allocator()  # as `transfer` does, for both sides
-    train = draw(sst_train(setting.data), QUICK_EXAMPLES if setting.quick else EXAMPLES, seed=0)
+    examples = sst_train(setting.data)
+    task = Classify.learn(examples)
+    train = draw(task, examples, QUICK_EXAMPLES if setting.quick else EXAMPLES, seed=0)
     start = open_start(MODEL)
     with tempfile.TemporaryDirectory() as cache:
         for name, network in list(HEADS.items())[: 1 if setting.quick else None]:
             settings = {"fitting": {"epochs": 1.0, "min_steps": 1}, "network": network}
-            config = settings_for(start, "frozen", settings)
-            features = result_of(gather_features(start, train.texts, config, Path(cache)))
-            yield measured(name, start, config, train, features, setting.repeats)
+            config = settings_for(Classify, start, "frozen", settings)
+            features = result_of(gather_features(start, task, train, config, Path(cache)))
+            yield measured(name, start, config, task, train, features, setting.repeats)
 
 
 def measured(
-    name: str, start: Start, config: TransferConfig, train: Examples, features: FeatureTable, repeats: int
+    name: str,
+    start: Start,
+    config: TransferConfig,
+    task: Classify,
+    train: list[TextExample],
+    features: FeatureTable,
+    repeats: int,
 ) -> Measurement:
-    classifier = new_classifier(start, config, train, features)
-    index = {label: number for number, label in enumerate(classifier.labels)}
-    cached, _ = labelled(classifier, train, index, features)
-    some = draw(train, SAMPLED_BATCHES * config.fitting.batch, seed=0)
-    running, _ = labelled(classifier, some, index, None)
-    check(classifier, running, labelled(classifier, some, index, features)[0])
+    model = freshly_initialised(0, lambda: untrained(start, config, task, train))
+    cached, _ = model.prepare(train, labelled=True, features=features)
+    if config.mix.standardise:
+        model.model.standardise(*features.moments([features.rows[example.text] for example in train]))
+    some = draw(task, train, SAMPLED_BATCHES * config.fitting.batch, seed=0)
+    running, _ = model.prepare(some, labelled=True)
+    check(model, running, model.prepare(some, labelled=True, features=features)[0])
     sides = {
-        "ours": Side(partial(timed, classifier, cached, config)),
-        "running": Side(partial(timed, classifier, running, config)),
+        "ours": Side(partial(timed, model, cached)),
+        "running": Side(partial(timed, model, running)),
     }
     rates = in_turns(sides, repeats)
     _, width = features.shape
@@ -82,24 +93,15 @@ def measured(
     )
 
 
-def new_classifier(start: Start, config: TransferConfig, train: Examples, features: FeatureTable) -> Classifier:
-    names = sorted(set(train.labels))
-    classifier = freshly_initialised(0, lambda: untrained(start, config, train, names))
-    if config.mix.standardise:
-        classifier.model.standardise(*features.moments([features.rows[text] for text in train.texts]))
-    return classifier
-
-
-def timed(classifier: Classifier, examples: Labelled, config: TransferConfig) -> Timed:
+def timed(model: TaskModel[Any, Any], examples: ModelInput) -> Timed:
     """The steps of a fit: one pass over the examples."""
-    *_, last = fit(classifier.model, "frozen", examples, None, config.fitting, 0)
-    return Timed(len(examples.gold), last.number / last.per_second)
+    *_, last = fit(model.model, model.task, "frozen", examples, None, model.config.fitting, 0)
+    return Timed(len(examples), last.number / last.per_second)
 
 
-def check(classifier: Classifier, running: Labelled, cached: Labelled) -> None:
-    rows: list[int] = list(range(32))
-    model: Any = classifier.model
-    model.train_only("frozen")
-    model.eval()
+def check(model: TaskModel[Any, Any], running: ModelInput, cached: ModelInput) -> None:
+    rows = list(range(32))
+    model.model.train_only("frozen")
+    model.model.eval()
     with torch.no_grad():
-        check_close("logits", cached.logits(rows), running.logits(rows), TOLERANCE)
+        check_close("logits", cached.scores(rows)[0], running.scores(rows)[0], TOLERANCE)
