@@ -97,3 +97,10 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in (*(ROOT / "docs").glob("*.md"), ROOT / "README.md"):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_files_named_on_the_pages_exist() -> None:
+    places = (ROOT, SOURCE, SOURCE / "encoders", SOURCE / "heads", ROOT / "tests" / "encoders")
+    for page in (ROOT / "docs").glob("*.md"):
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+            assert any((place / name).is_file() for place in places), f"{page.name} names {name}"
