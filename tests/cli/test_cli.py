@@ -121,6 +121,7 @@ def test_the_readmes_commands_run(
     shutil.copy(corpus, tmp_path / "reviews.txt")
     for name, source in (("train", labelled[0]), ("dev", labelled[1]), ("test", labelled[1])):
         shutil.copy(source, tmp_path / f"{name}.csv")
+        (tmp_path / f"{name}.conll").write_text("In O\nRome B-LOC\n\n" * 12)
     commands = re.findall(r"^(?:echo .* \| )?headstart (.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     assert {command.split()[0] for command in commands} == {
         *("pretrain", "transfer", "evaluate", "compare", "predict", "export")
