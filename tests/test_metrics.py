@@ -15,7 +15,8 @@ def test_accuracy_and_f1_by_hand():
     gold, predicted = ["a", "a", "b", "b"], ["a", "b", "b", "b"]
     assert accuracy(gold, predicted) == 0.75
     assert macro_f1(gold, predicted, ["a", "b"]) == pytest.approx((2 / 3 + 4 / 5) / 2)
-    assert macro_f1(gold, predicted, ["a", "b", "never"]) == pytest.approx((2 / 3 + 4 / 5) / 3)
+    assert macro_f1(gold, predicted, ["a", "b", "never"]) == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert macro_f1(["a"] * 4, ["a"] * 4, ["a", "b"]) == 1.0  # all are right
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,9 @@ def test_equal_to_scikit_learn(in_gold, in_predicted, as_list):
         for classes in ([0, 1, 2, 3], [0, 1]):
             if not set(classes) & set(gold.tolist()):  # there scikit-learn gives no number, or warns
                 continue
-            wanted = reference.f1_score(gold, predicted, labels=classes, average="macro", zero_division=0)
+            # As scikit-learn does by itself: over the classes that occur in either.
+            occur = sorted(set(classes) & {*gold.tolist(), *predicted.tolist()})
+            wanted = reference.f1_score(gold, predicted, labels=occur, average="macro", zero_division=0)
             assert macro_f1(*given, classes) == pytest.approx(wanted)
 
 

@@ -113,7 +113,7 @@ def test_another_number_of_layers_is_refused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MIXES)
-def test_idle_parameters_get_no_gradient_and_the_others_do(kind: str) -> None:
+def test_unused_parameters_get_no_gradient_and_the_others_do(kind: str) -> None:
     for K in (1, 3):
         mix, R = build_mix(MixConfig(kind=kind), K, 5), some(K)
         R.layers.requires_grad_()
@@ -121,7 +121,7 @@ def test_idle_parameters_get_no_gradient_and_the_others_do(kind: str) -> None:
             for parameter in mix.parameters():
                 parameter.add_(torch.rand_like(parameter))
         (mix(R) ** 2).sum().backward()
-        idle = {id(parameter) for parameter in mix.idle()}
+        unused = {id(parameter) for parameter in mix.unused_parameters()}
         for parameter in mix.parameters():
             assert parameter.grad is not None
-            assert bool(parameter.grad.abs().max() < 1e-6) == (id(parameter) in idle)
+            assert bool(parameter.grad.abs().max() < 1e-6) == (id(parameter) in unused)

@@ -121,7 +121,7 @@ def compare(
 def watch_comparison(events: Generator[CompareEvent, None, Comparison], out: Path, quiet: bool) -> None:
     """Show each event, then the results; the first Ctrl-C stops with everything saved."""
     from headstart.cli.comparison_table import watching
-    from headstart.cli.pretrain import stop_requests
+    from headstart.cli.stopping import stop_requests
     from headstart.comparison.events import CellDone, Compared
 
     done, results = "", None

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -159,6 +156,7 @@ def run_and_show(
     """Run it and show each event; the first Ctrl-C stops after the current step with a checkpoint saved."""
     from headstart.cli.allocator import tune_allocator
     from headstart.cli.progress_lines import display
+    from headstart.cli.stopping import stop_requests
     from headstart.config import parse_assignment
     from headstart.pretraining.events import Planned
     from headstart.pretraining.pretrain import pretrain
@@ -177,25 +175,3 @@ def run_and_show(
                 events.close()
                 show(Notice(f"Stopped, with everything saved. Go on with: headstart pretrain ... --out {out} --resume"))
                 raise typer.Exit(130)
-
-
-class StopRequest:
-    """Ctrl-C (or SIGTERM) once asks for a stop between two steps; twice interrupts at once."""
-
-    asked = False
-
-    def ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-
-
-@contextmanager
-def stop_requests() -> Iterator[StopRequest]:
-    request = StopRequest()
-    before = {number: signal.signal(number, request.ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield request
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -112,8 +112,8 @@ def transfer(
 
 def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) -> Transferred:
     """Show each event; Ctrl-C ends it."""
-    from headstart.cli.pretrain import stop_requests
     from headstart.cli.progress_lines import display
+    from headstart.cli.stopping import stop_requests
 
     with stop_requests() as stop, display(quiet) as show:
         for event in events:

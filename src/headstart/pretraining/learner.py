@@ -9,8 +9,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from headstart.errors import CheckpointError
-
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
@@ -66,23 +64,3 @@ class Learner(Protocol):
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Copy weights into place, to be evaluated; the rest of the state stays."""
         ...
-
-
-def copy_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Copy `state` into the tensors of `target`, all of it or, when a name or a shape differs, none of it."""
-    if target.keys() != state.keys():
-        missing = sorted(target.keys() - state.keys())
-        unknown = sorted(state.keys() - target.keys())
-        raise CheckpointError(
-            f"The saved state does not fit this model: it lacks {missing or 'nothing'} and has {unknown or 'nothing'} "
-            "that the model does not know. Continue with the configuration the run was started with."
-        )
-    for name, tensor in target.items():
-        if tensor.shape != state[name].shape:
-            raise CheckpointError(
-                f"The saved state does not fit this model: '{name}' has shape {tuple(state[name].shape)}, the model "
-                f"wants {tuple(tensor.shape)}. Continue with the configuration the run was started with."
-            )
-    with torch.no_grad():
-        for name, tensor in target.items():
-            tensor.copy_(state[name])

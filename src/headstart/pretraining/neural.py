@@ -15,12 +15,13 @@ from headstart import metrics
 from headstart.batches.order import seed_of
 from headstart.errors import DataError
 from headstart.heads.language_model import LossTerm
-from headstart.pretraining.learner import StepResult, copy_state
+from headstart.pretraining.learner import StepResult
 from headstart.pretraining.loop import TrainingConfig
 from headstart.pretraining.objective import Batch, Batches, BatchT, Objective
 from headstart.training.data_parallel import DataParallelGradient
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.seeding import seeded
+from headstart.training.tensors import copy_state
 
 LIBRARY_BYTES = 400_000_000
 """Python and torch before anything is computed."""

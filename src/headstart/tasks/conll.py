@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from headstart.atomic import write_atomically
-from headstart.errors import DataError
+from headstart.errors import ConfigError, DataError
 from headstart.tasks.reading import choose_column
 from headstart.text.files import BOM, Source
 from headstart.text.formats import clean
@@ -49,12 +49,22 @@ class TaggedSentence:
     lines: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
 
-def read_tagged(path: str | Path, column: int | None = None, tag_required: bool = True) -> list[TaggedSentence]:
-    """The sentences of a file: JSON lines where its name ends in .jsonl or .jsonl.gz, else columns."""
+def read_tagged(
+    path: str | Path, column: int | None = None, *, fields: tuple[str | None, str | None] = (None, None)
+) -> list[TaggedSentence]:
+    """The tagged sentences of a file: JSON lines where its name ends in .jsonl or .jsonl.gz, else columns.
+
+    column: of a column file, the tag's; fields: of JSON lines, the keys with the words and with the tags.
+    """
     path = Path(path).expanduser()
-    if path.name.lower().endswith((".jsonl", ".jsonl.gz")):
-        return read_jsonl(path, tag_required=tag_required)
-    return read_columns(path, column, tag_required)
+    is_json = path.name.lower().endswith((".jsonl", ".jsonl.gz"))
+    if is_json and column is not None:
+        raise ConfigError(f"{path}: is JSON lines, which have no columns. Name the key with --label-field.")
+    if is_json:
+        return read_jsonl(path, *fields)
+    if fields != (None, None):
+        raise ConfigError(f"{path}: is a column file. Choose the tag's column with --column, not with a field's name.")
+    return read_columns(path, column)
 
 
 def read_columns(path: str | Path, column: int | None = None, tag_required: bool = True) -> list[TaggedSentence]:

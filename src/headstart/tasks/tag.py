@@ -78,7 +78,8 @@ class Tag(Task[TaggedSentence, Tags]):
     @classmethod
     def read(cls, path: Path, config: Section) -> list[TaggedSentence]:
         """CoNLL columns, or JSON lines with words and tags."""
-        return read_tagged(Path(path), input_config(config).column)
+        given = input_config(config)
+        return read_tagged(Path(path), given.column, fields=(given.text_field, given.label_field))
 
     @classmethod
     def learn(cls, train: Sequence[TaggedSentence]) -> Self:

@@ -14,7 +14,7 @@ from headstart.tasks.plain_text import sentences_and_words
 from headstart.text.files import Source
 from headstart.text.lines import STANDARD_INPUT
 
-PLAIN = (".txt", ".md", ".txt.gz", ".md.gz", ".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+PLAIN = (".txt", ".md", ".csv", ".parquet", ".txt.gz", ".md.gz", ".csv.gz", ".parquet.gz")
 JSON = (".jsonl", ".jsonl.gz")
 
 
@@ -25,7 +25,10 @@ class TagInputConfig(Section):
     """The column with the tag, counted from 0, or from -1 backwards; unset: the last one."""
 
     text_field: str | None = None
-    """Plain text in tables or JSON lines: the column or key that holds the text."""
+    """JSON lines: the key with the words. What `predict` reads may also be tables with a column of plain text."""
+
+    label_field: str | None = None
+    """JSON lines: the key with the tags."""
 
     input_as: Literal["text", "columns", "words"] | None = None
     """What `predict` reads: plain text, CoNLL columns, or JSON lines with words; unset: by the file's suffix."""
@@ -36,7 +39,8 @@ def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSenten
     name = Path(source).name.lower()
     kind = config.input_as
     if kind is None:
-        kind = "text" if source == STANDARD_INPUT or name.endswith(PLAIN) else "columns"
+        is_text = source == STANDARD_INPUT or name.endswith(PLAIN) or config.text_field is not None
+        kind = "text" if is_text else "columns"
         if name.endswith(JSON):
             kind = "text" if config.text_field is not None or not has_words(source) else "words"
     if kind == "text":

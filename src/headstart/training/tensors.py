@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -26,3 +27,23 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: there is no such weights file.") from error
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error}).") from error
+
+
+def copy_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copy `state` into the tensors of `target`, all of it or, when a name or a shape differs, none of it."""
+    if target.keys() != state.keys():
+        missing = sorted(target.keys() - state.keys())
+        unknown = sorted(state.keys() - target.keys())
+        raise CheckpointError(
+            f"The saved state does not fit this model: it lacks {missing or 'nothing'} and has {unknown or 'nothing'} "
+            "that the model does not know. Continue with the configuration the run was started with."
+        )
+    for name, tensor in target.items():
+        if tensor.shape != state[name].shape:
+            raise CheckpointError(
+                f"The saved state does not fit this model: '{name}' has shape {tuple(state[name].shape)}, the model "
+                f"wants {tuple(tensor.shape)}. Continue with the configuration the run was started with."
+            )
+    with torch.no_grad():
+        for name, tensor in target.items():
+            tensor.copy_(state[name])

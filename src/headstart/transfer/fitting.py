@@ -19,12 +19,12 @@ from headstart.batches.rows import sorted_batches
 from headstart.config import Section
 from headstart.errors import DataError
 from headstart.model import Model
-from headstart.pretraining.learner import copy_state
 from headstart.tasks.base import Passage, Scores, Target, Task
 from headstart.training.data_parallel import DataParallelGradient, parts_of
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.schedule import rate_at
 from headstart.training.seeding import seeded
+from headstart.training.tensors import copy_state
 
 POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""

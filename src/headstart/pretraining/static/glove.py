@@ -23,10 +23,11 @@ from torch import Tensor
 from headstart.batches.order import Permutation, seed_of
 from headstart.config import Section
 from headstart.errors import DataError
-from headstart.pretraining.learner import StepResult, copy_state
+from headstart.pretraining.learner import StepResult
 from headstart.pretraining.static.cooccurrence import Cooccurrences
 from headstart.pretraining.static.neighbours import sample_neighbourhoods, softmax_perplexity, unigram_perplexity
 from headstart.text.shards import Shards
+from headstart.training.tensors import copy_state
 
 BLOCKS_PER_STEP = 16
 """A step's pairs are read in so many short runs of the file: mixed well enough, and nearly as fast as one long run."""

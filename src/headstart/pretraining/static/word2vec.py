@@ -25,9 +25,10 @@ from torch import Tensor
 from headstart.batches.order import Permutation, seed_of
 from headstart.config import Section
 from headstart.errors import DataError
-from headstart.pretraining.learner import StepResult, copy_state
+from headstart.pretraining.learner import StepResult
 from headstart.pretraining.static.neighbours import sample_neighbourhoods, softmax_perplexity, unigram_perplexity
 from headstart.text.shards import Shards
+from headstart.training.tensors import copy_state
 
 MOST_BATCH_WORDS = 10_000
 """gensim's inner loop has buffers for this many words in a call, and drops the rest in silence."""
