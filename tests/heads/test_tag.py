@@ -109,7 +109,7 @@ def test_the_loss_of_the_crf_is_of_whole_sequences() -> None:
     total = 0.0
     for tags in itertools.product(range(len(NAMES)), repeat=W):
         if not illegal_places([NAMES[tag] for tag in tags], "bio"):
-            total += float(torch.exp(-net.loss(emissions, mask, torch.tensor([tags]))))
+            total += torch.exp(-net.loss(emissions, mask, torch.tensor([tags]))).item()
     assert total == pytest.approx(1.0, abs=1e-4)
 
 
