@@ -121,6 +121,20 @@ def scheme_of(sentences: Iterable[Sequence[str]]) -> Scheme:
     return "iob1" if not_iob1 < not_bio else "bio"
 
 
+def scheme_of_names(labels: Sequence[str]) -> Scheme:
+    """The scheme of a model's tag names, where nothing else tells it."""
+    prefixes = {label.partition("-")[0] for label in labels} - {OUTSIDE}
+    if OUTSIDE not in labels or not prefixes or not prefixes <= set("BIESLU"):
+        return "plain"
+    if prefixes & set("ES"):
+        return "bioes"
+    if prefixes & set("LU"):
+        return "bilou"
+    begun = {parse_tag(label)[1] for label in labels if label.startswith("B")}
+    # Some models have no B- tags at all: their tags are IOB1, in which I- may begin an entity.
+    return "bio" if {parse_tag(label)[1] for label in labels if label.startswith("I")} <= begun else "iob1"
+
+
 def illegal_places(tags: Sequence[str], scheme: Scheme) -> list[int]:
     """The words whose tag may not follow the one before it, and the last word's if no sentence may end with it."""
     pairs = zip([OUTSIDE, *tags], tags, strict=False)
@@ -209,6 +223,22 @@ def counts_by_type(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[s
     return {type: EntityCounts(right[type], found[type], there[type]) for type in sorted(found | there)}
 
 
+def counts_by_tag(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, EntityCounts]:
+    """Of plain tags: words with the tag that were right, predicted, gold."""
+    pairs = [(g, p) for a, b in zip(gold, predicted, strict=True) for g, p in zip(a, b, strict=True)]
+    right, given, wanted = (
+        Counter(g for g, p in pairs if g == p),
+        Counter(p for _, p in pairs),
+        Counter(g for g, _ in pairs),
+    )
+    return {tag: EntityCounts(right[tag], given[tag], wanted[tag]) for tag in sorted(given | wanted)}
+
+
+def summed_counts(counts: Iterable[EntityCounts]) -> EntityCounts:
+    rows = list(counts)
+    return EntityCounts(sum(c.right for c in rows), sum(c.predicted for c in rows), sum(c.gold for c in rows))
+
+
 def matched(gold: Sequence[str], predicted: Sequence[str]) -> tuple[set[Span], set[Span], set[Span]]:
     check_lengths(gold, predicted)
     wanted, given = set(spans_of(gold)), set(spans_of(predicted))
@@ -229,7 +259,7 @@ def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
 def conlleval_report(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> str:
     """The table that conlleval prints."""
     by_type = counts_by_type(gold, predicted)
-    total = EntityCounts(*map(sum, zip(*by_type.values(), strict=True))) if by_type else EntityCounts(0, 0, 0)
+    total = summed_counts(by_type.values())
     pairs = [accuracy_counts(a, b) for a, b in zip(gold, predicted, strict=True)]
     right, words = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
     lines = [

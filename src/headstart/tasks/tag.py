@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -22,17 +22,18 @@ from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Write
 from headstart.tasks.conll import TaggedSentence, read_tagged
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.spans import (
-    OUTSIDE,
     EntityCounts,
     Scheme,
     accuracy_counts,
     convert,
+    counts_by_tag,
     counts_by_type,
     entity_counts,
     legal_transitions,
-    parse_tag,
     scheme_of,
+    scheme_of_names,
     spans_of,
+    summed_counts,
     tag_names,
 )
 from headstart.tasks.tag_inputs import TagInputConfig, read_sentences
@@ -218,7 +219,7 @@ class Tag(Task[TaggedSentence, Tags]):
         accuracy = sum(right for right, _ in pairs) / max(1, sum(words for _, words in pairs))
         if self.scheme == "plain":
             return {"accuracy": accuracy}
-        total = summed(counts_by_type(gold, predicted).values())
+        total = summed_counts(counts_by_type(gold, predicted).values())
         return {"f1": total.f1, "precision": total.precision, "recall": total.recall, "accuracy": accuracy}
 
     def score_titles(self) -> dict[str, str]:
@@ -340,36 +341,6 @@ def entity(example: TaggedSentence, start: int, end: int, type: str) -> dict[str
         return {"type": type, "text": " ".join(example.words[start:end]), "first_word": start, "end_word": end}
     first, last = example.offsets[start][0], example.offsets[end - 1][1]
     return {"type": type, "text": example.text[first:last], "start": first, "end": last}
-
-
-def scheme_of_names(labels: Sequence[str]) -> Scheme:
-    """The scheme of a model's tag names, where nothing else tells it."""
-    prefixes = {label.partition("-")[0] for label in labels} - {OUTSIDE}
-    if OUTSIDE not in labels or not prefixes or not prefixes <= set("BIESLU"):
-        return "plain"
-    if prefixes & set("ES"):
-        return "bioes"
-    if prefixes & set("LU"):
-        return "bilou"
-    begun = {parse_tag(label)[1] for label in labels if label.startswith("B")}
-    # Some models have no B- tags at all: their tags are IOB1, in which I- may begin an entity.
-    return "bio" if {parse_tag(label)[1] for label in labels if label.startswith("I")} <= begun else "iob1"
-
-
-def summed(counts: Iterable[EntityCounts]) -> EntityCounts:
-    rows = list(counts)
-    return EntityCounts(sum(c.right for c in rows), sum(c.predicted for c in rows), sum(c.gold for c in rows))
-
-
-def counts_by_tag(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, EntityCounts]:
-    """Of plain tags: words with the tag that were right, predicted, gold."""
-    pairs = [(g, p) for a, b in zip(gold, predicted, strict=True) for g, p in zip(a, b, strict=True)]
-    right, given, wanted = (
-        Counter(g for g, p in pairs if g == p),
-        Counter(p for _, p in pairs),
-        Counter(g for g, _ in pairs),
-    )
-    return {tag: EntityCounts(right[tag], given[tag], wanted[tag]) for tag in sorted(given | wanted)}
 
 
 def counts_table(counts: EntityCounts) -> dict[str, float]:
