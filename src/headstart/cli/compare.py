@@ -17,7 +17,7 @@ from headstart.cli.transfer import (
     Settings,
     Task,
     TextField,
-    input_settings,
+    labelled_input,
     settings_given,
 )  # fmt: skip
 
@@ -103,16 +103,7 @@ def compare(
         labels=[int(part) if part.isdecimal() else part for part in split_list(labels)],  # type: ignore[misc]
         seeds=seeds,
         budget=budget,
-        examples=input_settings(
-            task_class(task),
-            {
-                "text_field": text_field,
-                "label_field": label_field,
-                "labels_as": labels_as,
-                "separator": separator,
-                "column": column,
-            },
-        ),
+        examples=labelled_input(task_class(task), text_field, label_field, labels_as, separator, column),
         settings=settings_given(flags, settings),
     )
     watch_comparison(events, out, quiet)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.transfer import Column, LabelField, LabelsAs, Separator, TextField, input_settings
+from headstart.cli.transfer import Column, LabelField, LabelsAs, Separator, TextField, input_settings, labelled_input
 
 if TYPE_CHECKING:
     from headstart.transfer.task_model import TaskModel
@@ -36,14 +36,8 @@ def evaluate(
     from headstart.transfer.loading import load_task_model
 
     loaded = load_task_model(run, precision=precision)
-    given = {
-        "text_field": text_field,
-        "label_field": label_field,
-        "labels_as": labels_as,
-        "separator": separator,
-        "column": column,
-    }
-    found = evaluate_model(loaded, data, input_settings(type(loaded.task), given), run)
+    examples = labelled_input(type(loaded.task), text_field, label_field, labels_as, separator, column)
+    found = evaluate_model(loaded, data, examples, run)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return

@@ -93,16 +93,7 @@ def transfer(
         out=out,
         labels=labels,
         seeds=seeds,
-        examples=input_settings(
-            task_class(task),
-            {
-                "text_field": text_field,
-                "label_field": label_field,
-                "labels_as": labels_as,
-                "separator": separator,
-                "column": column,
-            },
-        ),
+        examples=labelled_input(task_class(task), text_field, label_field, labels_as, separator, column),
         settings=settings_given(flags, settings),
         held_out=held_out,
     )
@@ -123,6 +114,25 @@ def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) ->
                 raise typer.Exit(130)
             last = event
     return cast("Transferred", last)
+
+
+def labelled_input(
+    task: type[AnyTask[Any, Any]],
+    text_field: str | None,
+    label_field: str | None,
+    labels_as: int | None,
+    separator: str | None,
+    column: int | None,
+) -> Section:
+    """The settings of the readers of labelled files."""
+    given = {
+        "text_field": text_field,
+        "label_field": label_field,
+        "labels_as": labels_as,
+        "separator": separator,
+        "column": column,
+    }
+    return input_settings(task, given)
 
 
 def input_settings(task: type[AnyTask[Any, Any]], given: dict[str, Any]) -> Section:
