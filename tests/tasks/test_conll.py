@@ -10,7 +10,7 @@ import pytest
 from headstart.errors import DataError
 from headstart.tasks.conll import TaggedSentence, read_columns, read_jsonl, read_tagged, write_columns
 
-CONLL2003 = Path("/work/shared/data/conll2003")
+CONLL2003 = Path(__file__).parents[3] / "shared" / "data" / "conll2003"
 WORDS = ["Rome", "«été»", "#", "a\u00a0b", "🙂", "3.14", "\u2028", "-", "=", "x" * 50]
 
 

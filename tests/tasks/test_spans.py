@@ -27,7 +27,7 @@ from headstart.tasks.spans import (
     tags_of,
 )
 
-CONLL2003 = Path("/work/shared/data/conll2003")
+CONLL2003 = Path(__file__).parents[3] / "shared" / "data" / "conll2003"
 ENTITY_SCHEMES: list[Scheme] = [scheme for scheme in get_args(Scheme) if scheme != "plain"]
 
 

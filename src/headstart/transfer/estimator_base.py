@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -31,7 +32,7 @@ RENAMED = {"seed": "random_state", "batch": "batch_size", "validation": "validat
 LARGEST_SEED = 2**31 - 1
 
 
-class TransferEstimator(BaseEstimator):  # type: ignore[misc]
+class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Carries a pretrained encoder over to labelled examples."""
 
     task_kind: ClassVar[type[Task[Any, Any]]]
@@ -62,9 +63,9 @@ class TransferEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = fitted.steps
         return fitted
 
+    @abstractmethod
     def _table(self) -> Table:
         """The settings of the transfer from the parameters; `settings` wins over them."""
-        raise NotImplementedError
 
     def _seed(self) -> int:
         """A number from random_state: itself, a draw from a RandomState, or any number where it is None."""
