@@ -23,7 +23,8 @@ from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import Step
 from headstart.pretraining.pretrain import pretrain
 from headstart.progress import Notice, as_dict, result_of
-from headstart.report.results import Baseline, Comparison, read_results
+from headstart.report.results import Baseline, Comparison
+from headstart.report.results_json import comparison_to_json, read_comparison
 from headstart.transfer.classifier import load_classifier
 
 QUICK = {"transfer": {"fitting": {"min_steps": 4, "epochs": 1.0, "evaluations": 2}, "network": {"width": 8}}}
@@ -85,8 +86,8 @@ def test_a_comparison_leaves_table_models_and_report(
     assert isinstance(events[-1], Compared)
 
     results = json.loads((out / "results.json").read_text())
-    assert results == json.loads(json.dumps(events[-1].results.as_json()))
-    assert read_results(out / "results.json") == events[-1].results
+    assert results == json.loads(json.dumps(comparison_to_json(events[-1].results)))
+    assert read_comparison(out / "results.json") == events[-1].results
     assert results["baseline"] == {"title": "Always 'neg'", "score": 0.5}
     assert [row["name"] for row in results["rows"]] == names
     assert [row["kind"] for row in results["rows"]] == ["scratch", "static", "elmo", "elmo", "bert"]

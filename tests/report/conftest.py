@@ -7,7 +7,18 @@ import pytest
 
 from headstart.comparison.findings import findings
 from headstart.metrics import ACCURACY
-from headstart.report.results import Baseline, Cell, Comparison, DataFacts, Forgetting, LayerWeights, Mixes, RowFacts
+from headstart.report.results import (
+    Baseline,
+    Cell,
+    Comparison,
+    DataFacts,
+    Forgetting,
+    LayerWeights,
+    Mixes,
+    RowFacts,
+    Run,
+    TransferResults,
+)
 
 ROWS = [("scratch", "Scratch"), ("elmo-frozen", "ELMo, frozen"), ("bert-finetune", "BERT, fine-tuned")]
 SHARES = {"scratch": (0.55, 0.7), "elmo-frozen": (0.65, 0.8), "bert-finetune": (0.6, 0.85)}
@@ -60,3 +71,18 @@ def finished() -> Comparison:
 @pytest.fixture
 def make() -> Callable[..., Comparison]:
     return make_results
+
+
+@pytest.fixture
+def transferred() -> TransferResults:
+    """Two seeds, of which the second is the better one."""
+    runs = [
+        Run(seed=seed, metric="f1", scores={"f1": score, "precision": 0.5}, seconds=1.0, steps=9, best_step=seed,
+            collapsed=False, mix={"input": LayerWeights([0.1 * seed, 1 - 0.1 * seed])})
+        for seed, score in enumerate((0.5, 0.7))
+    ]  # fmt: skip
+    return TransferResults(
+        task="ner", source="runs/b", kind="bert", how="finetune", labels=100, classes=["LOC", "PER"], dev=20,
+        metric="f1", metric_title="F1", runs=runs, best_seed=1, truncated=2, parameters=7,
+        forgetting=Forgetting(20.0, 30.0), baseline=Baseline("No entity", 0.0), notices=["One."],
+    )  # fmt: skip

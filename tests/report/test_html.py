@@ -166,7 +166,7 @@ def test_collapsed_runs_are_marked(finished: Comparison, tmp_path: Path) -> None
 def test_a_row_that_collapsed_is_not_the_best_and_is_marked_in_the_picture(
     finished: Comparison, tmp_path: Path
 ) -> None:
-    best = max(finished.at_most_labels(), key=lambda entry: entry.mean)
+    best = max(finished.with_most_labels(), key=lambda entry: entry.mean)
     assert best.row == "bert-finetune"
     page, _, text = render(collapsed_in(finished, best.row, 2), tmp_path)
     assert "BERT, fine-tuned (collapsed)" in text

@@ -14,7 +14,7 @@ import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import Notice, result_of
-from headstart.report.results import TransferResults
+from headstart.report.results_json import transfer_from_json, transfer_to_json
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.reading import ExamplesConfig
 from headstart.transfer.classifier import Classifier, load_classifier
@@ -129,9 +129,9 @@ def test_seeds_report_mean_spread_and_every_run(labelled: tuple[Path, Path], tmp
     assert results.spread == pytest.approx(torch.tensor(scores, dtype=torch.float64).std().item())
     assert scores[results.best_seed] == max(scores)
     written = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert written == json.loads(json.dumps(results.as_json()))
+    assert written == json.loads(json.dumps(transfer_to_json(results)))
     assert written["accuracy"] == results.mean
-    assert TransferResults.from_json(written) == results
+    assert transfer_from_json(written) == results
     card = (tmp_path / "run" / "CARD.md").read_text()
     assert "over 3 seeds" in card
     assert "one seed only" not in card

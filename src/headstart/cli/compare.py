@@ -193,7 +193,7 @@ def mix_lines(results: Comparison) -> list[str]:
 def time_lines(results: Comparison) -> list[str]:
     from headstart.report.wording import duration
 
-    seconds = {entry.row: entry.seconds for entry in results.at_most_labels()}
+    seconds = {entry.row: entry.seconds for entry in results.with_most_labels()}
     lines = []
     for row in results.rows:
         before = row.pretraining_seconds

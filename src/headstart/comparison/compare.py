@@ -26,6 +26,7 @@ from headstart.progress import Notice, result_of
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
 from headstart.report.results import Comparison
+from headstart.report.results_json import comparison_to_json
 from headstart.tasks import task_class
 from headstart.tasks.base import Task
 from headstart.tasks.examples import content_of
@@ -265,7 +266,7 @@ def fingerprint_of(start: Start) -> str | None:
 
 
 def write_results(results: Comparison, out: Path) -> None:
-    write_text(out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False))
+    write_text(out / "results.json", json.dumps(comparison_to_json(results), indent=1, ensure_ascii=False))
     write_text(out / "results.csv", csv_text(results))
     write_text(out / "learning_curve.svg", learning_curve(results))
     write_report(results, out / "report.html")

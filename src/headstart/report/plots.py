@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
-from headstart.report.results import Comparison, Mixes, RowFacts, budgets_of
+from headstart.report.results import Comparison, Mixes, RowFacts
 from headstart.report.wording import duration
 
 LOG_BEYOND = 20.0
@@ -36,7 +36,7 @@ def learning_curve(results: Comparison) -> str:
 
     With one number of labelled examples only, points.
     """
-    budgets = budgets_of(results.table)
+    budgets = results.budgets
     with style():
         if len(budgets) > 1:
             return svg_text(draw_curves(results, budgets), "curve")
@@ -53,7 +53,7 @@ def mix_weights(groups: Sequence[Mix]) -> str | None:
 
 def times(results: Comparison) -> str | None:
     """Pretraining time, and fitting time at the most labelled examples (mean over seeds), of each row."""
-    fitting = {entry.row: entry.seconds for entry in results.at_most_labels()}
+    fitting = {entry.row: entry.seconds for entry in results.with_most_labels()}
     rows = [row for row in results.rows if row.name in fitting]
     if not rows:
         return None
@@ -82,7 +82,7 @@ def forgetting(results: Comparison) -> str | None:
 
 def legend_title(row: RowFacts, results: Comparison) -> str:
     """The row's title, marked where it collapsed at the most labelled examples."""
-    collapsed = any(entry.row == row.name and entry.is_collapsed for entry in results.at_most_labels())
+    collapsed = any(entry.row == row.name and entry.is_collapsed for entry in results.with_most_labels())
     return f"{short(row.title)} (collapsed)" if collapsed else short(row.title)
 
 
