@@ -345,6 +345,7 @@ def test_the_command_shows_the_table_and_the_path(
     assert "2 rows, 4, 60 labelled examples, 1 seed: 4 runs." in loud.stderr
     assert "Baseline: Always 'neg', 50.0 %." in loud.stderr
     assert "ELMo, frozen, 60 labelled examples, seed 0:" in loud.stderr
+    assert "text classification: accuracy in % on dev.csv" in " ".join(loud.stdout.split())
     assert "ELMo, frozen: words" in loud.stdout
     assert "Always 'neg'" in loud.stdout
     assert "Deploy " in loud.stdout

@@ -55,7 +55,8 @@ def make_results(labels: tuple[int, ...], seeds: tuple[int, ...]) -> Comparison:
     baseline = Baseline("Always '1'", 0.52, always)
     found = findings(rows, cells, labels, seeds, ACCURACY, baseline, rounds=200)
     return Comparison(
-        task="sentiment", headstart="0.1.0", train=DataFacts("train.csv", 2000, {"0": 900, "1": 1100}),
+        task="classify", task_title="text classification", headstart="0.1.0",
+        train=DataFacts("train.csv", 2000, {"0": 900, "1": 1100}),
         dev=DataFacts("dev.csv", 200, {"0": 96, "1": 104}), labels=list(labels), seeds=list(seeds),
         metric="accuracy", metric_title="accuracy", rows=rows, cells=[cell.without_answers() for cell in cells],
         table=found.table, labels_saved=found.labels_saved, advice=found.advice, baseline=baseline,

@@ -61,7 +61,8 @@ def test_results_of_the_version_before_open_and_keep_their_keys(tmp_path: Path) 
     path = tmp_path / "results.json"
     path.write_text(json.dumps(OLD_RESULTS))
     read = read_comparison(path)
-    assert (read.metric, read.metric_title, read.baseline) == ("accuracy", "accuracy", None)
+    assert (read.task_title, read.metric, read.metric_title) == ("sentiment", "accuracy", "accuracy")
+    assert read.baseline is None
     assert read.cells[0].score == 0.75
     assert read.cells[0].mix["input"] == LayerWeights([0.4, 0.6], 1.1)
     assert read.cells[0].forgetting == Forgetting(20.0, 30.0)

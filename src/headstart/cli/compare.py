@@ -146,7 +146,7 @@ def show_results(results: Comparison, out: Path, quiet: bool) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_WIDTH)
     header, rows = table_rows(results)
-    table = Table(title=Text(f"{results.task}: {results.metric_title} in % on {results.dev.path}"))
+    table = Table(title=Text(f"{results.task_title}: {results.metric_title} in % on {results.dev.path}"))
     for number, column in enumerate(header):
         # Without a least width, rich squeezes a wide table on a narrow terminal until nothing can be read.
         table.add_column(column, justify="right" if number else "left", min_width=NARROWEST_COLUMN)

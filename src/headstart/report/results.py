@@ -223,6 +223,8 @@ class Comparison:
     """Every run of a comparison, the table made of them, and what it says."""
 
     task: str
+    task_title: str
+    """What people call it, such as "text classification"."""
     headstart: str
     train: DataFacts
     dev: DataFacts

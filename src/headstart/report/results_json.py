@@ -114,6 +114,7 @@ def comparison_to_json(results: Comparison) -> Table:
 def comparison_from_json(table: Table) -> Comparison:
     return Comparison(
         **{key: table[key] for key in ("task", "headstart", "labels", "seeds", "metric", "notices")},
+        task_title=str(table.get("task_title", table["task"])),
         metric_title=str(table.get("metric_title", table["metric"])),
         train=from_known_keys(DataFacts, table["train"]),
         dev=from_known_keys(DataFacts, table["dev"]),
