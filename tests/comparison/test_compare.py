@@ -17,7 +17,7 @@ import headstart.comparison.cells as cells_room
 from headstart.cli.compare import compare as compare_command
 from headstart.comparison.compare import CompareEvent, compare
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
-from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 from headstart.exporting import export
 from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import Step
@@ -234,6 +234,24 @@ def test_a_column_of_the_text_that_is_not_found_is_set_as_compare_sets_it(
     (tmp_path / "text.csv").write_text("number,body of it\n1,A film .\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"--set pretrain\.text\.field=NAME"):
         list(compare(**arguments(examples, text=tmp_path / "text.csv", out=tmp_path / "out")))
+
+
+@pytest.mark.parametrize(
+    ("row", "setting", "says"),
+    [
+        ("scratch", "rows.scratch.fitting.learning_rate", r"--set rows\.scratch\.fitting\.learning_rate="),
+        ("bert-finetune", "pretrain.bert.optimizer.learning_rate", r"--set pretrain\.bert\.optimizer\.learning_rate="),
+        ("static-frozen", "pretrain.static.size", r"--set pretrain\.static\.objective\.dim="),
+    ],
+)
+def test_what_an_error_advises_is_a_setting_of_the_comparison(
+    row: str, setting: str, says: str, corpus: Path, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    small = {f"pretrain.bert.{key}": value for key, value in TINY["bert"].items()}
+    settings = {**small, "pretrain.bert.training.steps": 3, setting: "tiny" if setting.endswith("size") else 1e38}
+    asked = arguments(examples, text=corpus, rows=[row], labels=(4,), seeds=1, cache=tmp_path / "cache")
+    with pytest.raises(HeadstartError, match=says):
+        list(compare(**{**asked, "settings": settings, "out": tmp_path / "out"}))
 
 
 def test_one_row_can_have_settings_of_its_own(runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from headstart.comparison.cells import CellEvent, Cells
 from headstart.comparison.data import Budget, Data, baseline_of, check_labels, read_data
 from headstart.comparison.events import Began, Compared, RowPretraining
 from headstart.comparison.folder import ComparisonFolder
-from headstart.comparison.options import with_options_of_compare
 from headstart.comparison.own_encoders import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_own, recipes
 from headstart.comparison.rows import Row, RowEncoder, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
@@ -141,7 +140,7 @@ def compare(
         cache=home,
         workers=workers,
     )
-    return with_options_of_compare(run_comparison(request))
+    return run_comparison(request)
 
 
 def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison]:

@@ -14,7 +14,7 @@ from headstart.atomic import write_text
 from headstart.comparison.events import RowPretraining
 from headstart.comparison.rows import KINDS, Row
 from headstart.config import Table, nearest, overlay
-from headstart.errors import BudgetError, CheckpointError, ConfigError
+from headstart.errors import BudgetError, CheckpointError, ConfigError, settings_renamed
 from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import LENGTHS
 from headstart.pretraining.pretrain import Event, pretrain
@@ -56,6 +56,10 @@ class Recipe:
     def as_table(self) -> Table:
         return {"size": self.size, "settings": self.settings, "seconds": self.seconds}
 
+    def key_of(self, setting: str) -> str:
+        """A setting of this pretraining, as a comparison takes it; those of the text are for all kinds."""
+        return f"pretrain.{setting}" if setting.startswith(f"{TEXT}.") else f"pretrain.{self.kind}.{setting}"
+
 
 def recipes(kinds: Iterable[str], seconds: float, given: Table, vectors: Path | None = None) -> list[Recipe]:
     """One for each kind, oldest generation first. given: settings by kind, and those of [text] for all.
@@ -94,7 +98,8 @@ def divided(kinds: list[str], seconds: float) -> dict[str, float]:
 def check_recipe(recipe: Recipe, text: list[str], out: Path) -> None:
     """Raise for a wrong setting now, rather than after the encoders before it have taken minutes."""
     if not finished_note(out).exists():
-        start_pretraining(recipe, text, out, cache=out, workers=1).close()
+        with settings_renamed(recipe.key_of):
+            start_pretraining(recipe, text, out, cache=out, workers=1).close()
 
 
 def start_pretraining(
@@ -117,7 +122,10 @@ def pretrain_own(
     finished: Finished | None = None
     while finished is None:
         try:
-            with closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events:
+            with (
+                settings_renamed(recipe.key_of),
+                closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events,
+            ):
                 for event in events:
                     finished = event if isinstance(event, Finished) else finished
                     yield event
@@ -127,7 +135,7 @@ def pretrain_own(
             # folder records the shorter time, so it is removed.
             shutil.rmtree(out)
             recipe = replace(recipe, seconds=2 * (recipe.seconds or 0.0))
-            yield Notice(f"{error} Trying again with {recipe.seconds:.0f} s.")
+            yield Notice(f"{error.problem} Trying again with {recipe.seconds:.0f} s.")
     if finished is None:
         raise RuntimeError(f"the pretraining of {recipe.kind} ended without a result")
     write_text(note, json.dumps({"seconds": finished.elapsed, "scores": finished.scores}, indent=1))

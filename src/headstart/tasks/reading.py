@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, model_validator
 
 from headstart.config import Section
-from headstart.errors import ConfigError, DataError
+from headstart.errors import ConfigError, DataError, Remedy
 from headstart.tasks.labels import unify_labels
 from headstart.tasks.reviews import read_archive, read_folder
 from headstart.tasks.trees import read_trees
@@ -34,7 +34,7 @@ from headstart.text.tables import (
 
 TEXT_COLUMNS = ("text", "sentence", "review")
 LABEL_COLUMNS = ("label", "sentiment", "class")
-SET_TEXT_FIELD = "Name the column that holds the text with --text-field."
+SET_TEXT_FIELD = Remedy("Name the column that holds the text with {}.", "text_field=NAME", "--text-field")
 
 Labelled = Iterator[tuple[str, str, str]]
 

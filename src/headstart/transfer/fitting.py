@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headstart.batches.order import seed_of
 from headstart.batches.rows import sorted_batches
 from headstart.config import Section
-from headstart.errors import DataError
+from headstart.errors import DataError, Remedy
 from headstart.model import Model
 from headstart.tasks.base import Passage, Scores, Target, Task
 from headstart.training.data_parallel import DataParallelGradient, parts_of
@@ -189,8 +189,8 @@ def step(
     if not math.isfinite(value):
         lower = min(1e-3, config.learning_rate / 3)
         raise DataError(
-            f"The loss is {value} at step {number + 1}; the learning rate is too high. Lower it, such as with "
-            f"--set fitting.learning_rate={lower:.1e}."
+            f"The loss is {value} at step {number + 1}; the learning rate is too high.",
+            Remedy("Lower it, such as with {}.", f"fitting.learning_rate={lower:.1e}"),
         )
     optimizer.step(rate_at((number + 1) / (steps + 1), config.warmup, "linear"))
     return value
