@@ -105,8 +105,10 @@ def check_recipe(recipe: Recipe, text: list[str], out: Path) -> None:
 def start_pretraining(
     recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
 ) -> Generator[Event, None, None]:
+    # A run that was stopped keeps the time it began with: more than the recipe's, where that was too short.
+    seconds = recipe.seconds if RunDirectory.holds_nothing(out) else None
     return pretrain(
-        recipe.kind, text, out=out, size=recipe.size, config=recipe.settings, budget=recipe.seconds, resume=True,
+        recipe.kind, text, out=out, size=recipe.size, config=recipe.settings, budget=seconds, resume=True,
         cache=cache, workers=workers,
     )  # fmt: skip
 
@@ -119,26 +121,26 @@ def pretrain_own(
     if note.exists():
         return
     yield RowPretraining(recipe.kind, recipe.seconds)
-    finished: Finished | None = None
-    while finished is None:
+    while True:
         try:
             with (
                 settings_renamed(recipe.key_of),
                 closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events,
             ):
                 for event in events:
-                    finished = event if isinstance(event, Finished) else finished
                     yield event
             break
         except BudgetError as error:
+            if recipe.seconds is None:  # the user's own time, not a share
+                raise
             # A slow machine should get its table late rather than not at all. Nothing was trained yet, and the
             # folder records the shorter time, so it is removed.
             shutil.rmtree(out)
-            recipe = replace(recipe, seconds=2 * (recipe.seconds or 0.0))
+            recipe = replace(recipe, seconds=2 * recipe.seconds)
             yield Notice(f"{error.problem} Trying again with {recipe.seconds:.0f} s.")
-    if finished is None:
+    if not isinstance(event, Finished):
         raise RuntimeError(f"the pretraining of {recipe.kind} ended without a result")
-    write_text(note, json.dumps({"seconds": finished.elapsed, "scores": finished.scores}, indent=1))
+    write_text(note, json.dumps({"seconds": event.elapsed, "scores": event.scores}, indent=1))
 
 
 def finished_note(out: Path) -> Path:
