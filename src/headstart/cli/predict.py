@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.transfer import Column, LabelField, LabelsAs, Separator, TextField, input_settings, labelled_input
+from headstart.cli.options import Column, LabelField, LabelsAs, Separator, TextField, input_settings, labelled_input
 
 if TYPE_CHECKING:
     from headstart.transfer.task_model import TaskModel
