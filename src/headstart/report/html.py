@@ -13,9 +13,8 @@ from markupsafe import Markup
 
 from headstart.atomic import write_text
 from headstart.report import plots
-from headstart.report.plots import duration_text
 from headstart.report.results import Comparison, TableEntry
-from headstart.report.wording import CHANCE, percent, score, score_name
+from headstart.report.wording import CHANCE, percent, score, score_name, short_duration
 
 CSV_COLUMNS = (
     *("seconds", "steps", "collapsed", "truncated", "kind", "how", "perplexity_before", "perplexity_after"),
@@ -52,7 +51,7 @@ class Score:
 def write_report(results: Comparison, path: Path) -> None:
     """The whole comparison as one HTML file: no script, nothing fetched, the pictures inside."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals |= {"percent": percent, "duration": duration_text, "score": score, "score_name": score_name}
+    environment.globals |= {"percent": percent, "duration": short_duration, "score": score, "score_name": score_name}
     template = files("headstart.report").joinpath("template.html.j2").read_text(encoding="utf-8")
     pictures = {
         "curve": plots.learning_curve(results) if results.table else None,

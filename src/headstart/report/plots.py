@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
 from headstart.report.results import Comparison, Mixes, RowFacts
-from headstart.report.wording import duration
+from headstart.report.wording import short_duration
 
 LOG_BEYOND = 20.0
 BASELINE = "#777777"
@@ -61,7 +60,7 @@ def times(results: Comparison) -> str | None:
     series = [Series("fitting, one run", COLOURS[3], [fitting[row.name] for row in rows])]
     if any(pretraining):
         series.insert(0, Series("pretraining", PALE, pretraining))
-    return draw_bars([row.title for row in rows], series, duration_text, "time", "times", TIME_MARKS)
+    return draw_bars([row.title for row in rows], series, short_duration, "time", "times", TIME_MARKS)
 
 
 def forgetting(results: Comparison) -> str | None:
@@ -250,9 +249,3 @@ def draw_bars(
 
 def figure_text(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
-
-
-def duration_text(seconds: float) -> str:
-    if 0 < seconds < 10:
-        return f"{seconds:.2g} s"
-    return re.sub(" 0 (s|min)$", "", duration(seconds)) if seconds >= 60 else duration(seconds)
