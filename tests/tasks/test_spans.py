@@ -15,7 +15,6 @@ from headstart.tasks.spans import (
     Scheme,
     Span,
     accuracy_counts,
-    conlleval_report,
     convert,
     counts_by_type,
     entity_counts,
@@ -166,17 +165,6 @@ def test_counts_by_hand() -> None:
     assert EntityCounts(0, 0, 0).f1 == 0
     with pytest.raises(ValueError, match="4 gold tags and 1 predicted"):
         entity_counts(gold, ["O"])
-
-
-def test_the_report_reads_as_conllevals() -> None:
-    report = conlleval_report([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]])
-    assert report == (
-        "processed 4 tokens with 2 phrases; found: 2 phrases; correct: 1.\n"
-        "accuracy:  75.00%; precision:  50.00%; recall:  50.00%; FB1:  50.00\n"
-        "              LOC: precision: 100.00%; recall: 100.00%; FB1: 100.00  1\n"
-        "              PER: precision:   0.00%; recall:   0.00%; FB1:   0.00  1\n"
-    )
-    assert conlleval_report([["O"]], [["O"]]).startswith("processed 1 tokens with 0 phrases")
 
 
 def test_counts_are_those_of_seqeval_on_random_corpora() -> None:

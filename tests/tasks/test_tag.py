@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,9 @@ from headstart.heads.classify import ClassifyHeadConfig
 from headstart.heads.tag import TagHeadConfig
 from headstart.tasks.base import Passage, Scores, most_central, word_windows
 from headstart.tasks.conll import TaggedSentence
-from headstart.tasks.spans import Scheme, conlleval_report, convert, illegal_places, spans_of
+from headstart.tasks.spans import Scheme, convert, illegal_places, spans_of
 from headstart.tasks.tag import Tag, Tags
+from headstart.tasks.tag_inputs import sentence_of_text
 from headstart.training.seeding import freshly_initialised
 from headstart.transfer.fit import untrained
 from headstart.transfer.start import SCRATCH, Start, settings_for
@@ -280,14 +280,17 @@ def random_pairs(labels: Sequence[str], count: int) -> tuple[list[TaggedSentence
     return examples, answers
 
 
-def test_scores_are_those_of_conllevals_report() -> None:
+def test_scores_count_the_entities_that_both_have() -> None:
     examples, answers = random_pairs(BIO.labels, 200)
-    report = conlleval_report([e.tags or () for e in examples], [a.tags for a in answers])
-    figures = [float(figure) for figure in re.findall(r"([\d.]+)%?(?:;|$)", report.splitlines()[1])]
+    gold = {(n, *span) for n, example in enumerate(examples) for span in spans_of(example.tags or ())}
+    predicted = {(n, *span) for n, answer in enumerate(answers) for span in spans_of(answer.tags)}
+    precision, recall = len(gold & predicted) / len(predicted), len(gold & predicted) / len(gold)
+    pairs = zip(examples, answers, strict=True)
+    words = [g == p for e, answer in pairs for g, p in zip(e.tags or (), answer.tags, strict=True)]
     found = BIO.scores(examples, answers)
     assert list(found) == ["f1", "precision", "recall", "accuracy"] == list(BIO.score_titles())
-    accuracy, precision, recall, f1 = (share / 100 for share in figures)
-    assert found == pytest.approx({"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy}, abs=6e-5)
+    f1, accuracy = 2 * precision * recall / (precision + recall), sum(words) / len(words)
+    assert found == pytest.approx({"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy})
     assert BIO.metric.of(BIO.all_counts(examples, answers)) == pytest.approx(found["f1"])
     types = BIO.details(examples, answers)["types"]
     assert sum(row["gold"] for row in types.values()) == sum(len(spans_of(e.tags or ())) for e in examples)
@@ -325,3 +328,32 @@ def test_the_baseline_by_hand() -> None:
 def test_a_fit_that_learned_nothing_is_told() -> None:
     assert BIO.collapsed([Tags(("O", "O")), Tags(("O",))])
     assert not BIO.collapsed([Tags(("O", "B-PER")), Tags(("O",))])
+
+
+# --- prediction -------------------------------------------------------------------------------------------------------
+
+
+def test_json_by_hand() -> None:
+    answer = Tags(("O", "O", "B-LOC", "I-LOC"))
+    assert BIO.as_json(sentence_of_text("Ah,\nNew  York"), answer) == {
+        "text": "Ah,\nNew  York",
+        "words": ["Ah", ",", "New", "York"],
+        "tags": ["O", "O", "B-LOC", "I-LOC"],
+        "entities": [{"start": 4, "end": 13, "text": "New  York", "type": "LOC"}],
+    }
+    of_words = BIO.as_json(sentence("Ah , New York"), answer)
+    assert of_words["entities"] == [{"first_word": 2, "end_word": 4, "text": "New York", "type": "LOC"}]
+    assert "text" not in of_words
+    assert "entities" not in Tag(("IN", "NN"), "plain", "plain").as_json(sentence("a b"), Tags(("IN", "NN")))
+
+
+def test_json_has_exact_places_in_the_text() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        text = " ".join(rng.choices(["Rome", "e\u0301te\u0301", "👩\u200d👧", "\t", "漢字", "U.S."], k=8))
+        example = sentence_of_text(text)
+        answer = Tags(tuple(rng.choices(BIO.labels, k=len(example.words))))
+        for entity, span in zip(BIO.as_json(example, answer)["entities"], spans_of(answer.tags), strict=True):
+            assert text[entity["start"] : entity["end"]] == entity["text"]
+            assert entity["text"].startswith(example.words[span.start])
+            assert entity["text"].endswith(example.words[span.end - 1])

@@ -254,23 +254,3 @@ def accuracy_counts(gold: Sequence[str], predicted: Sequence[str]) -> tuple[int,
 def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
     if len(gold) != len(predicted):
         raise ValueError(f"a sentence has {len(gold)} gold tags and {len(predicted)} predicted ones")
-
-
-def conlleval_report(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> str:
-    """The table that conlleval prints."""
-    by_type = counts_by_type(gold, predicted)
-    total = summed_counts(by_type.values())
-    pairs = [accuracy_counts(a, b) for a, b in zip(gold, predicted, strict=True)]
-    right, words = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
-    lines = [
-        f"processed {words} tokens with {total.gold} phrases; found: {total.predicted} phrases; "
-        f"correct: {total.right}.",
-        f"accuracy: {100 * right / max(1, words):6.2f}%; {shares(total)}",
-        *(f"{type:>17}: {shares(counts)}  {counts.predicted}" for type, counts in by_type.items()),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def shares(counts: EntityCounts) -> str:
-    percents = 100 * counts.precision, 100 * counts.recall, 100 * counts.f1
-    return "precision: {:6.2f}%; recall: {:6.2f}%; FB1: {:6.2f}".format(*percents)

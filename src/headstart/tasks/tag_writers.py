@@ -41,8 +41,7 @@ class ColouredView(Writer[TaggedSentence, Any]):
         console = Console(file=StringIO(), force_terminal=True, color_system="256", width=WIDTH, soft_wrap=True)
         with console.capture() as captured:
             for example, answer in pairs:
-                marked = shown(example, answer)
-                console.print(terminal_view(marked.words, marked.spans, marked.text, marked.offsets), highlight=False)
+                console.print(terminal_view(shown(example, answer)), highlight=False)
         return captured.get()
 
 
