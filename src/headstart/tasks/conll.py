@@ -45,6 +45,11 @@ class TaggedSentence:
     sentences: tuple[tuple[int, int], ...] | None = None
     lines: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def sentence_bounds(self) -> Sequence[tuple[int, int]]:
+        """`sentences`, or the one sentence that all words are."""
+        return [(0, len(self.words))] if self.sentences is None else self.sentences
+
 
 def read_tagged(
     path: str | Path, column: int | None = None, *, fields: tuple[str | None, str | None] = (None, None)
