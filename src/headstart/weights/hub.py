@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from headstart.atomic import sha256_of
 from headstart.errors import ConfigError, DataError
 from headstart.progress import Progress
 from headstart.weights.catalogue import HubSource
-from headstart.weights.checksums import git_blob_of, is_checked, write_checked
-from headstart.weights.placing import placing, writing_under
+from headstart.weights.placing import git_blob_of, has_files, placing, writing_under
 from headstart.weights.watching import Ended, UnavailableError, watched
 
 PREFIX = "hf:"
@@ -34,40 +32,37 @@ ENVIRONMENT = {
 }
 
 
-def fetch_hub(
-    repo: str, home: Path, *, revision: str | None = None, files: Mapping[str, str] | None = None
-) -> Generator[Progress, None, Path]:
-    """The folder of a repository, `org/name` or `hf:org/name@revision`, downloaded if it is not cached.
+def fetch_hub(repo: str, home: Path) -> Generator[Progress, None, Path]:
+    """The cache folder of a repository, `org/name` or `hf:org/name@revision`, downloaded if it is not there.
 
-    files: name -> sha256, or "" for the Hub's own; left out, the files of a BERT or an ELMo. A cached repository is not
-    looked up again, even if it has changed since. An interrupted download is resumed.
+    A cached repository is not looked up again, even if it has changed since. An interrupted download is resumed.
     """
-    source = parse(repo, revision)
+    source = parse(repo)
     target = home / "hub" / folder_name(source)
-    if hub_folder_is_whole(target, files):
+    if holds_model(target):
         return target
     try:
         with writing_under(home):
-            yield from download_hub(source, home, target, files, 0)
+            yield from download_hub(source, home, target, None, 0)
     except UnavailableError as error:
-        if hub_folder_is_whole(target, files):  # another process finished first and took the partial files
+        if holds_model(target):  # another process finished first and took the partial files
             return target
-        names = ", ".join(files) if files else f"config.json, {' or '.join(WEIGHTS)}, and vocab.txt"
         raise DataError(
-            f"{PREFIX}{source.repo} could not be fetched: {error}. Put {names} into {target} by hand, and they are "
-            "used from there."
+            f"{PREFIX}{source.repo} could not be downloaded: {error}. You can put config.json, {' or '.join(WEIGHTS)}, "
+            f"and vocab.txt into {target} by hand."
         ) from error
     return target
 
 
-def parse(repo: str, revision: str | None) -> HubSource:
-    name, at, inline = repo.removeprefix(PREFIX).partition("@")
-    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name) or (at and not inline):
-        raise ConfigError(f"'{repo}' is no repository of the Hub; wanted hf:org/name or hf:org/name@revision.")
-    revision = revision or inline or None
-    if revision is not None and not re.fullmatch(r"\w[\w./-]*", revision):
-        raise ConfigError(f"'{revision}' is no revision; wanted a branch, a tag or a commit, as in hf:org/name@main.")
-    return HubSource(name, revision)
+def parse(repo: str) -> HubSource:
+    name, at, revision = repo.removeprefix(PREFIX).partition("@")
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name) or (at and not revision):
+        raise ConfigError(f"'{repo}' is not a repository of the Hub; wanted hf:org/name or hf:org/name@revision.")
+    if revision and not re.fullmatch(r"\w[\w./-]*", revision):
+        raise ConfigError(
+            f"'{revision}' is not a revision; wanted a branch, a tag or a commit, as in hf:org/name@main."
+        )
+    return HubSource(name, revision or None)
 
 
 def folder_name(source: HubSource) -> str:
@@ -75,28 +70,10 @@ def folder_name(source: HubSource) -> str:
     return name.replace("/", "--")
 
 
-def hub_folder_is_whole(folder: Path, files: Mapping[str, str] | None) -> bool:
-    """Whether a folder has the files. Files put there by hand are accepted, and verified if `files` has a checksum."""
-    if files is not None and is_checked(folder, files):
-        return True
-    if not folder.is_dir():
-        return False
-    names = chosen_files([path.name for path in folder.iterdir()]) if files is None else list(files)
-    if names is None or not all((folder / name).is_file() for name in names):
-        return False
-    for name, sha256 in (files or {}).items():
-        check(folder / name, sha256, folder)
-    if not is_checked(folder, dict.fromkeys(names, "")):
-        with suppress(OSError):  # a shared folder may be read-only
-            write_checked(folder, names)
-    return True
-
-
-def check(path: Path, sha256: str, where: Path) -> None:
-    if sha256 and (found := sha256_of(path)) != sha256:
-        raise DataError(
-            f"{where}: {path.name} has the sha256 {found}, wanted {sha256}. Put the right file there, or remove it."
-        )
+def holds_model(folder: Path) -> bool:
+    """Whether a folder of the cache has the files of a model, downloaded or put there by hand."""
+    names = chosen_files([path.name for path in folder.iterdir()]) if folder.is_dir() else None
+    return names is not None and has_files(folder, dict.fromkeys(names, ""))
 
 
 def chosen_files(names: Sequence[str]) -> list[str] | None:

@@ -21,9 +21,8 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from headstart.weights.checksums import replace_text
 from headstart.weights.hub import PLAN, chosen_files
-from headstart.weights.placing import DISK_ERRORS
+from headstart.weights.placing import DISK_ERRORS, replace_text
 from headstart.weights.watching import UnavailableError
 
 try:  # the library's transport: httpx since its version 1; before, requests, whose errors are OSErrors

@@ -72,8 +72,7 @@ def local(source: Source, home: Path) -> Generator[Progress, None, tuple[Path, .
     if not text.strip():
         raise ConfigError(f"The source is empty; wanted {KINDS_OF_SOURCE}.")
     if text.startswith(HUB):
-        repository, _, revision = text.removeprefix(HUB).partition("@")
-        return ((yield from fetch_hub(repository, home, revision=revision or None)),)
+        return ((yield from fetch_hub(text, home)),)
     if Path(text).exists():
         return (Path(text),)
     if "," in text:

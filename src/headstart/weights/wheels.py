@@ -16,8 +16,7 @@ from typing import IO
 from headstart.atomic import sha256_of
 from headstart.progress import Progress
 from headstart.weights.catalogue import Entry, Member, WheelSource
-from headstart.weights.checksums import wrong_file
-from headstart.weights.placing import DISK_ERRORS
+from headstart.weights.placing import DISK_ERRORS, wrong_file
 from headstart.weights.watching import UnavailableError, watched
 
 BLOCK = 1 << 20
