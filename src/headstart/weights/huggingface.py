@@ -18,7 +18,8 @@ from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.language_model import NEXT_SENTENCE_CLASSES, MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
 from headstart.pretrained import Pretrained
-from headstart.text.wordpiece import SETTINGS, WordPieceTokenizer, load_wordpiece, read_settings
+from headstart.text.wordpiece import SETTINGS, WordPieceTokenizer
+from headstart.text.wordpiece_loading import load_wordpiece, read_settings
 from headstart.training.tensors import write_tensors
 from headstart.weights.bert_names import DECODER, POOLER, plain_names, tensors_of, with_prefix
 from headstart.weights.new_folder import new_folder
