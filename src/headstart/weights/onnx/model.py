@@ -20,9 +20,10 @@ from headstart.model import Model
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer
 from headstart.weights.new_folder import check_free
-from headstart.weights.onnx_encoders import TOKENS, add_encoder, add_outputs, add_pooled
-from headstart.weights.onnx_folder import Accompaniment, encoder_example, model_example, write_folder
-from headstart.weights.onnx_graph import LEAST, Graph, check_onnx, tensor_type
+from headstart.weights.onnx.base import TOKENS, OnnxEncoder
+from headstart.weights.onnx.folder import Accompaniment, encoder_example, model_example, write_folder
+from headstart.weights.onnx.graph import LEAST, Graph, check_onnx, tensor_type
+from headstart.weights.onnx.registry import onnx_encoder
 
 NORM_EPS = 1e-5  # torch's, which the mix uses
 # Where torch's gates go: it has input, forget, candidate, output and ONNX input, output, forget, candidate; of a GRU,
@@ -36,11 +37,12 @@ def write_encoder_onnx(pretrained: Pretrained, folder: Path) -> None:
     check_free(folder)
     encoder = pretrained.encoder
     graph = Graph()
-    states = add_encoder(encoder, graph)
+    added = onnx_encoder(encoder, graph)
+    states = added.add_layers()
     K, D = encoder.shape
     graph.output("layers", graph.stack(states), (K, *TOKENS, D))
-    add_outputs(encoder, graph, pretrained.heads, states[-1])
-    example = encoder_example(encoder.kind)
+    added.add_outputs(pretrained.heads, states[-1])
+    example = encoder_example(added.example)
     write_folder(graph, Accompaniment(encoder, pretrained.labels, pretrained.tokenizer, example), folder)
 
 
@@ -57,16 +59,17 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     if len(labels) != C:
         raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given for them.")
     graph = Graph()
-    states = add_encoder(model.encoder, graph)
-    logits = add_task_network(graph, model, head, states)
+    added = onnx_encoder(model.encoder, graph)
+    logits = add_task_network(graph, model, head, added)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    example = model_example(model.encoder.kind, with_first=head.config.pool == "first")
+    example = model_example(added.example, with_first=head.config.pool == "first")
     write_folder(graph, Accompaniment(model.encoder, labels, tokenizer, example), folder)
 
 
-def add_task_network(graph: Graph, model: Model, head: ClassifyHead, states: Sequence[str]) -> str:
-    """What `Model.read` does, at the words. states: R_0 .. R_L, each (B, T, D) -> logits (B, C)."""
+def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: OnnxEncoder[Any]) -> str:
+    """The encoder, then what `Model.read` does at the words: logits (B, C)."""
+    states = encoder.add_layers()
     starts = graph.input("word_starts", ("batch", "words"))
     real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
     places = graph.op("Unsqueeze", graph.op("Max", starts, graph.scalar(0)), graph.integers(-1))
@@ -78,8 +81,8 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, states: Seq
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
     words = graph.keep(words, real)
-    if head.uses_encoder_pooling and model.encoder is not None and model.encoder.pools:
-        text = add_pooled(model.encoder, graph, words)
+    if head.uses_encoder_pooling and encoder.encoder.pools:
+        text = encoder.add_pooled(words)
     else:
         text = POOLS[head.config.pool](graph, head, words, real)
     return graph.linear(text, "output", head.output)

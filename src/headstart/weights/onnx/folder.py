@@ -13,7 +13,7 @@ from headstart.encoders.base import Encoder
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.wordpiece import WordPieceTokenizer
 from headstart.weights.new_folder import new_folder
-from headstart.weights.onnx_graph import OPSET, Graph
+from headstart.weights.onnx.graph import OPSET, Graph
 
 if TYPE_CHECKING:
     from onnx import ValueInfoProto
@@ -63,50 +63,19 @@ class Example:
     options: str = ""
 
 
-EXAMPLES = {
-    "static": Example(
-        inputs="""import numpy as np, onnxruntime, pathlib
-from headstart.text.tokenizer import load_tokenizer
-
-words = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .")
-inputs = {"input_ids": words.ids[None], "attention_mask": np.ones((1, len(words.ids)))}""",
-        word_starts="range(len(words.ids))",
-    ),
-    "elmo": Example(
-        inputs="""import numpy as np, onnxruntime, pathlib
-from headstart.text.characters import character_table
-from headstart.text.tokenizer import load_tokenizer
-
-words = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .").units
-inputs = {"characters": character_table(["<S>", *words, "</S>"])[None], "mask": np.ones((1, len(words) + 2))}""",
-        word_starts="range(1, len(words) + 1)",
-    ),
-    "bert": Example(
-        inputs="""import numpy as np, onnxruntime, tokenizers
-
-text = tokenizers.Tokenizer.from_file("tokenizer.json").encode("A warm , funny film .")
-inputs = {"input_ids": [text.ids], "attention_mask": [text.attention_mask], "token_type_ids": [text.type_ids]}""",
-        word_starts="(i for i, word in enumerate(text.word_ids) if word not in (None, text.word_ids[i - 1]))",
-        options="""options = onnxruntime.RunOptions()
-options.only_execute_path_to_fetches = True  # or all outputs are computed, whichever are asked for
-""",
-    ),
-}
 RUN = """session = onnxruntime.InferenceSession("model.onnx")
 inputs = {name: np.array(rows, np.int64) for name, rows in inputs.items()}
 """
 
 
-def encoder_example(kind: str) -> str:
+def encoder_example(example: Example) -> str:
     """Code that runs an encoder on one text."""
-    example = EXAMPLES[kind]
     given = "inputs, options" if example.options else "inputs"
     return f'{example.inputs}\n{RUN}{example.options}[layers] = session.run(["layers"], {given})'
 
 
-def model_example(kind: str, *, with_first: bool) -> str:
+def model_example(example: Example, *, with_first: bool) -> str:
     """Code that classifies one text. with_first: the sequence's first position counts as a word before the others."""
-    example = EXAMPLES[kind]
     starts = f'inputs["word_starts"] = [[{"0, " if with_first else ""}*{example.word_starts}]]'
     return f'{example.inputs}\n{starts}\n{RUN}[probabilities] = session.run(["probabilities"], inputs)'
 
