@@ -189,7 +189,7 @@ def test_contents_that_are_not_what_the_hub_states_are_not_used(
 @pytest.mark.parametrize(
     ("repo", "reason"),
     [
-        ("org/unknown", "the Hub knows no repository org/unknown, or it is private"),
+        ("org/unknown", "the Hub has no repository org/unknown, or it is private"),
         ("org/model@v2", "org/model has no revision 'v2'"),
     ],
 )
@@ -206,7 +206,7 @@ def test_a_gated_repository_says_what_to_do(hub: Hub, tmp_path: Path) -> None:
 
 def test_a_repository_without_usable_files(hub: Hub, tmp_path: Path) -> None:
     hub.files = {"config.json": b"{}", "flax_model.msgpack": b"weights of another library"}
-    with pytest.raises(DataError, match=r"it holds no BERT .* and no ELMo"):
+    with pytest.raises(DataError, match=r"it holds neither a BERT .* nor an ELMo"):
         result(fetch_hub("org/model", tmp_path))
 
 

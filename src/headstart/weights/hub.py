@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub in the cache: the files that Headstart reads, verified by the Hub's checksums."""
+"""Models from the Hugging Face Hub: only the files that Headstart reads, verified by the Hub's checksums."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from headstart.weights.watching import Ended, UnavailableError, watched
 PREFIX = "hf:"
 HUB_PAGES = "https://huggingface.co"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-BESIDES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
+TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
 PLAN = "plan.json"
-# Only plain HTTP resumes a partial file; the library's other transports do not.
+# Of the library's transports, only plain HTTP resumes a partial file.
 ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -33,7 +33,7 @@ ENVIRONMENT = {
 
 
 def fetch_hub(repo: str, home: Path) -> Generator[Progress, None, Path]:
-    """The cache folder of a repository, `org/name` or `hf:org/name@revision`, downloaded if it is not there.
+    """The folder of a repository, `org/name` or `hf:org/name@revision`, downloaded unless it is in the cache.
 
     A cached repository is not looked up again, even if it has changed since. An interrupted download is resumed.
     """
@@ -45,11 +45,11 @@ def fetch_hub(repo: str, home: Path) -> Generator[Progress, None, Path]:
         with writing_under(home):
             yield from download_hub(source, home, target, None, 0)
     except UnavailableError as error:
-        if holds_model(target):  # another process finished first and took the partial files
+        if holds_model(target):  # another process downloaded it and removed our partial files
             return target
         raise DataError(
-            f"{PREFIX}{source.repo} could not be downloaded: {error}. You can put config.json, {' or '.join(WEIGHTS)}, "
-            f"and vocab.txt into {target} by hand."
+            f"{PREFIX}{source.repo} could not be downloaded: {error}. Put config.json, {' or '.join(WEIGHTS)}, and "
+            f"vocab.txt into {target} by hand instead."
         ) from error
     return target
 
@@ -77,10 +77,10 @@ def holds_model(folder: Path) -> bool:
 
 
 def chosen_files(names: Sequence[str]) -> list[str] | None:
-    """The files of a BERT or an ELMo among those of a repository; None if it has neither."""
+    """The files of a BERT or an ELMo among those of a repository; None if it holds neither."""
     weights = next((name for name in WEIGHTS if name in names), None)
     if weights is not None and "config.json" in names:
-        return ["config.json", weights, *(name for name in BESIDES if name in names)]
+        return ["config.json", weights, *(name for name in TOKENIZER_FILES if name in names)]
     at_top = [name for name in names if "/" not in name and "\\" not in name]
     options = [name for name in at_top if name.endswith("options.json")]
     hdf5 = [name for name in at_top if name.endswith("weights.hdf5")]
@@ -90,7 +90,10 @@ def chosen_files(names: Sequence[str]) -> list[str] | None:
 def download_hub(
     source: HubSource, home: Path, target: Path, files: Mapping[str, str] | None, size: int
 ) -> Generator[Progress, None, None]:
-    """Download files into `target`. Partial files stay in the cache's `partial` folder for the next call."""
+    """Download into `target`. An interrupted download leaves partial files, which the next call resumes.
+
+    files: name -> sha256, or ""; None for the files of a BERT or an ELMo. size: in bytes, until the Hub states it.
+    """
     partial = home / "partial" / folder_name(source)
     partial.mkdir(parents=True, exist_ok=True)
     (partial / PLAN).unlink(missing_ok=True)
@@ -134,14 +137,14 @@ def raise_failure(ended: Ended) -> None:
         report = json.loads(ended.out)
     except ValueError:
         last = (ended.errors.strip().splitlines() or [f"exit code {ended.code}"])[-1]
-        raise UnavailableError(f"the Hub's library failed ({last})") from None
-    if report["errno"]:
+        raise UnavailableError(f"huggingface_hub failed ({last})") from None
+    if report["errno"]:  # an OSError, for `writing_under` to report
         raise OSError(report["errno"], os.strerror(report["errno"]))
     raise UnavailableError(report["reason"])
 
 
 def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:
-    """A file against the catalogue's sha256, and against what the Hub states: a sha256, or git's name for it."""
+    """Compare a file with the catalogue's sha256, and with the Hub's etag: a sha256, or git's SHA-1."""
     wanted = [(sha256, sha256_of)] if sha256 else []
     if re.fullmatch(r"[0-9a-f]{64}", etag):
         wanted.append((etag, sha256_of))
@@ -152,6 +155,6 @@ def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:
     for expected, digest in wanted:
         found = digest(path)
         if found != expected:
-            shutil.rmtree(partial, ignore_errors=True)  # going on with it would fail again
+            shutil.rmtree(partial, ignore_errors=True)  # resuming it would fail again
             kind = "sha256" if digest is sha256_of else "git checksum"
             raise UnavailableError(f"{path.name} has the {kind} {found}, wanted {expected}; it was not used")

@@ -75,7 +75,7 @@ def padding_scores(graph: Graph, mask: str) -> str:
 
 
 def add_block(graph: Graph, name: str, block: Block, x: str, padding: str) -> str:
-    """The block, with separate products for queries, keys and values: slicing a joint product would copy it."""
+    """One block. Queries, keys and values have a product each, because slicing a joint one would copy it."""
     D = block.attention_out.in_features
     width = D // block.heads
     parts = zip(block.query_key_value.weight.chunk(3), block.query_key_value.bias.chunk(3), strict=True)
@@ -106,7 +106,7 @@ def masked_logits(graph: Graph, encoder: Bert, name: str, head: MaskedLMHead, to
     x = gelu(graph, graph.linear(top, f"heads.{name}.dense", head.dense))
     x = graph.layer_norm(x, f"heads.{name}.norm", head.norm)
     if head.decoder is None:
-        # Transposed when the model is loaded, so that the file holds the embeddings only once.
+        # Transposed in the graph, so that the file has the embeddings only once.
         matrix = graph.op("Transpose", graph.weight("words", encoder.words.weight), perm=[1, 0])
     else:
         matrix = graph.weight(f"heads.{name}.decoder", head.decoder.T)

@@ -60,11 +60,11 @@ inputs = {"characters": character_table(["<S>", *words, "</S>"])[None], "mask": 
 
 
 def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> tuple[str, str]:
-    """The vector of each distinct word, (U, P), and the number of each token's word, (B, T); padding is a word too."""
+    """The vector of each distinct word, (U, P), and which word each token is, (B, T). Padding counts as a word."""
     rows = graph.op("Reshape", characters, graph.integers(-1, CHARACTERS_PER_WORD))
     distinct, _, places = graph.ops("Unique", rows, results=3, axis=0, sorted=0)
     which = graph.op("Reshape", places, graph.op("Shape", mask))
-    largest = max_over_words(graph, network, trim(graph, distinct, network.widest))
+    largest = max_over_characters(graph, network, trim(graph, distinct, network.widest))
     x = graph.op(ACTIVATIONS[network.activation], largest)
     highways: Iterable[Any] = network.highways
     for number, highway in enumerate(highways):
@@ -73,7 +73,7 @@ def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mas
 
 
 def trim(graph: Graph, characters: str, widest: int) -> str:
-    """Cut columns that cannot change the max, as the encoder does; (U, C) -> (U, C')."""
+    """Cut off the columns of padding that cannot change the max, as the encoder does; (U, C) -> (U, C')."""
     paddings = (graph.op("Equal", characters, graph.scalar(padding)) for padding in (WORD_PADDING, BATCH_PADDING))
     real = graph.op("Cast", graph.op("Not", graph.op("Or", *paddings)), to=tensor_type(np.int64))
     places = graph.op("Mul", real, graph.integers(*range(1, CHARACTERS_PER_WORD + 1)))
@@ -82,8 +82,8 @@ def trim(graph: Graph, characters: str, widest: int) -> str:
     return graph.slice(characters, 1, 0, end)
 
 
-def max_over_words(graph: Graph, network: CharacterNetwork, characters: str) -> str:
-    """Every filter's max over a word, plus its bias; (U, C) -> (U, filters)."""
+def max_over_characters(graph: Graph, network: CharacterNetwork, characters: str) -> str:
+    """The max of every filter over each word, plus its bias; (U, C) -> (U, filters)."""
     embedded = graph.op("Gather", graph.weight("character_vectors", network.characters), characters)
     turned = graph.op("Transpose", embedded, perm=[0, 2, 1])
     found = []
@@ -101,7 +101,7 @@ def add_highway(graph: Graph, name: str, highway: Highway, x: str) -> str:
 
 
 def add_lstm(graph: Graph, name: str, layer: LstmLayer, way: int, x: str, mask: str) -> str:
-    """One direction of one layer; (T, B, D) -> (T, B, P). One product with x serves all steps."""
+    """One direction of one layer; (T, B, D) -> (T, B, P). The product with x is computed once for all steps."""
     name = f"{name}.{way}"
     H, P = layer.projection_weight.shape[1:]
     gates = graph.affine(x, f"{name}.input", layer.input_weight[way], layer.bias[way])
@@ -115,7 +115,7 @@ def add_lstm(graph: Graph, name: str, layer: LstmLayer, way: int, x: str, mask: 
 
 
 def lstm_step(graph: Graph, name: str, layer: LstmLayer, way: int) -> Graph:
-    """(h, c, the gates' products with x) -> (h, c, h), as in `headstart.encoders.lstm`."""
+    """The body of the loop: (h, c, product of x) -> (h, c, h), as in `headstart.encoders.lstm`."""
     H, P = layer.projection_weight.shape[1:]
     body = Graph(graph)
     h, c, from_x = (
