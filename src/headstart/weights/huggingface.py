@@ -216,10 +216,9 @@ def unused(theirs: Mapping[str, Tensor], taken: set[str], tokenizer: WordPieceTo
 
 def labels_of(config: Mapping[str, Any], heads: Mapping[str, nn.Module], where: Path) -> tuple[str, ...]:
     """The names of the classes, in the order of the logits; LABEL_0 and so on if the file has none."""
-    labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]
-    if not labelled:
+    classes = classes_of(heads)
+    if classes is None:
         return ()
-    classes = labelled[0].out_features
     names = config.get("id2label") or default_labels(classes)
     if not isinstance(names, dict) or set(names) != {str(number) for number in range(classes)}:
         raise CheckpointError(
@@ -227,6 +226,12 @@ def labels_of(config: Mapping[str, Any], heads: Mapping[str, nn.Module], where: 
             f"{json.dumps(names)[:200]}."
         )
     return tuple(str(names[str(number)]) for number in range(classes))
+
+
+def classes_of(heads: Mapping[str, nn.Module]) -> int | None:
+    """How many labels the head for texts or for words has; None if there is no such head."""
+    labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]
+    return int(labelled[0].out_features) if labelled else None
 
 
 def default_labels(classes: int) -> dict[str, str]:
@@ -274,9 +279,8 @@ def config_of(pretrained: Pretrained, encoder: Bert, tokenizer: WordPieceTokeniz
         "tie_word_embeddings": not isinstance(masked, MaskedLMHead) or masked.decoder is None,
         "torch_dtype": "float32",
     }
-    labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]
-    if labelled:
-        classes = labelled[0].out_features
+    classes = classes_of(heads)
+    if classes is not None:
         labels = pretrained.labels or tuple(default_labels(classes).values())
         if len(labels) != classes:
             raise ConfigError(f"There are {len(labels)} labels for a head with {classes} classes.")

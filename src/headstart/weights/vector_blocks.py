@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import DataError
 from headstart.text.formats import Source
-from headstart.weights.vector_files import FLOAT_BYTES, GZIP, NUMBER, Layout, excerpt, is_float
+from headstart.weights.vector_files import FLOAT_BYTES, GZIP, NUMBER, Layout, excerpt, fields_of, is_float
 
 BLOCK_BYTES = 1 << 19
 LONGEST_LINE = 64 << 20
@@ -90,7 +90,7 @@ def ends_in_number(word: bytes) -> bool:
 
 
 def ragged(where: str, line: bytes, layout: Layout, at_end: bool) -> DataError:
-    got = len(line.partition(b"\t")[2].split() if b"\t" in line else line.split()[1:])
+    got = len(fields_of(line)) - 1
     hint = " It is the last line and has no line break: the file was cut short. Download it again." if at_end else ""
     return DataError(
         f"{where}: wanted a word and {layout.dim} numbers, {layout.reason}; got {got} after the word in "
