@@ -257,7 +257,7 @@ class Page(Protocol[ExampleT_contra, AnswerT_contra]):
 
 
 def of_class(kind: type[ValueT], given: object) -> ValueT:
-    """`given`, checked to be what the task works with: the joint's own types say less."""
+    """`given`, checked to be of the class that a task works with; `Task` itself names only the base class."""
     if not isinstance(given, kind):
         raise ConfigError(f"This task needs a {kind.__name__}; got {type(given).__name__}.")
     return given

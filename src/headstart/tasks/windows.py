@@ -61,5 +61,5 @@ def gathered(passages: Sequence[Passage], scores: Sequence[Scores]) -> Scores:
 
 def words_in(passage: Passage) -> int:
     if not isinstance(passage.text, tuple):
-        raise TypeError("the passages of a tagging task are words")
+        raise TypeError(f"windows are made of words; got a passage of {type(passage.text).__name__}")
     return len(passage.text)
