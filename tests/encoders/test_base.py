@@ -17,10 +17,12 @@ from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
 from headstart.encoders.representations import Layers, chosen
 from headstart.errors import ConfigError, DataError
+from headstart.exporting import export
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.mix import MixConfig
 from headstart.model import Model, build_mixes, widths_for_head
 from headstart.pretrained import Pretrained, load_run, save_run
+from headstart.progress import result_of
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import WordCounter
 
@@ -95,6 +97,13 @@ def test_it_is_saved_and_loaded_as_a_run(mean: Pretrained, tmp_path: Path) -> No
     again = load_run(tmp_path / "run")
     assert again.kind == "mean"
     np.testing.assert_array_equal(again.represent(["a b d"])[0], mean.represent(["a b d"])[0])
+
+
+def test_it_is_exported_as_soon_as_a_format_is_written_for_it(mean: Pretrained, tmp_path: Path) -> None:
+    save_run(mean, tmp_path / "run", {}, "")
+    for to in ("hf", "onnx"):
+        with pytest.raises(ConfigError, match=f"holds mean, which has no export format yet; got --to {to}"):
+            result_of(export(tmp_path / "run", to, tmp_path / "out"))
 
 
 def test_a_task_is_trained_on_it(mean: Pretrained) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
-from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, load_wordpiece
+from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer
 from headstart.text.wordpiece_learning import learn_wordpiece
+from headstart.text.wordpiece_loading import load_wordpiece
 
 BERT_VOCAB = Path(__file__).parents[3] / "shared" / "data" / "bert_vocab" / "bert-base-uncased-vocab.txt"
 

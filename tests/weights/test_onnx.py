@@ -33,8 +33,9 @@ from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.text.wordpiece import SPECIALS as PIECE_SPECIALS
 from headstart.text.wordpiece import build_wordpiece
-from headstart.weights import onnx_graph
-from headstart.weights.onnx_model import write_encoder_onnx, write_model_onnx
+from headstart.weights.onnx import graph as onnx_graph
+from headstart.weights.onnx.model import write_encoder_onnx, write_model_onnx
+from headstart.weights.onnx.registry import ONNX_ENCODERS
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -318,6 +319,13 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(CheckpointError, match="one ONNX file holds no more than"):
         write_encoder_onnx(small(), tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_encoder_without_a_graph_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(ONNX_ENCODERS, Static)
+    with pytest.raises(ConfigError, match=f"{Static.title} cannot be exported as ONNX yet"):
+        write_encoder_onnx(small(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ from typing import Literal
 from headstart.config import Section
 from headstart.tasks.conll import WORD_FIELDS, TaggedSentence, read_columns, read_jsonl
 from headstart.tasks.inputs import read_inputs
-from headstart.tasks.plain_text import sentences_and_words
 from headstart.text.files import Source
 from headstart.text.lines import STANDARD_INPUT
+from headstart.text.sentences import sentence_spans
+from headstart.text.words import word_spans
 
 PLAIN = (".txt", ".md", ".csv", ".parquet", ".txt.gz", ".md.gz", ".csv.gz", ".parquet.gz")
 JSON = (".jsonl", ".jsonl.gz")
@@ -61,14 +62,13 @@ def has_words(source: str) -> bool:
 
 
 def sentence_of_text(text: str, where: str = "") -> TaggedSentence:
-    """A plain text as words at exact character offsets, with its sentences."""
-    words: list[str] = []
+    """A plain text as words at exact character offsets, with its sentences, none of them without words."""
     offsets: list[tuple[int, int]] = []
     sentences: list[tuple[int, int]] = []
-    for sentence in sentences_and_words(text):
-        first = len(words)
-        for word, start, end in sentence:
-            words.append(word)
-            offsets.append((start, end))
-        sentences.append((first, len(words)))
-    return TaggedSentence(tuple(words), None, where, text, tuple(offsets), tuple(sentences))
+    for first, last in sentence_spans(text, lines_are_sentences=False):
+        before = len(offsets)
+        offsets += [(first + start, first + end) for start, end in word_spans(text[first:last])]
+        if len(offsets) > before:
+            sentences.append((before, len(offsets)))
+    words = tuple([text[start:end] for start, end in offsets])
+    return TaggedSentence(words, None, where, text, tuple(offsets), tuple(sentences))

@@ -20,7 +20,8 @@ from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, bat
 from headstart.progress import Progress
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora, learn_pieces
-from headstart.text.wordpiece import WordPieceTokenizer, load_wordpiece
+from headstart.text.wordpiece import WordPieceTokenizer
+from headstart.text.wordpiece_loading import load_wordpiece
 from headstart.training.optim import OptimizerConfig
 from headstart.training.seeding import freshly_initialised
 
