@@ -47,12 +47,10 @@ def test_the_first_position_can_stand_before_the_words(words: WordTokenizer) -> 
 
 
 def test_collating_pads_at_the_end_and_marks_missing_words(words: WordTokenizer) -> None:
-    batch = collate([text_row(Static, words, "a b c"), text_row(Static, words, "h")], np.array([1, 0]))
+    batch = collate([text_row(Static, words, "a b c"), text_row(Static, words, "h")])
     assert batch.ids.shape == (2, 3)
     assert batch.mask.tolist() == [[True, True, True], [True, False, False]]
     assert batch.word_starts.tolist() == [[0, 1, 2], [0, -1, -1]]
-    assert batch.gold is not None
-    assert batch.gold.tolist() == [1, 0]
 
 
 def test_batches_hold_rows_of_like_length_and_every_row_once() -> None:

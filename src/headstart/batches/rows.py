@@ -50,7 +50,6 @@ class TextBatch:
     mask: Tensor
     segments: Tensor | None
     word_starts: Tensor
-    gold: Tensor | None = None
 
     @property
     def at_words(self) -> Tensor:
@@ -62,8 +61,7 @@ class TextBatch:
 
     def to(self, device: torch.device) -> TextBatch:
         segments = None if self.segments is None else self.segments.to(device)
-        gold = None if self.gold is None else self.gold.to(device)
-        return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device), gold)
+        return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device))
 
 
 class RowBuilder(Protocol):
@@ -124,12 +122,11 @@ def kept_of_pair(first: int, second: int, longest: int | None) -> tuple[int, int
     return (first, longest - first) if first == short else (longest - second, second)
 
 
-def collate(rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> TextBatch:
+def collate(rows: Sequence[TextRow]) -> TextBatch:
     """Rows of different lengths as one batch, padded at the end."""
     ids, mask = padded([row.ids for row in rows])
     word_starts, is_word = padded([row.word_starts for row in rows])
-    targets = None if gold is None else torch.from_numpy(np.asarray(gold, dtype=np.int64))
-    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1), targets)
+    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1))
 
 
 def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:

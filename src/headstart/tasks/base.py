@@ -55,10 +55,6 @@ class Tokenized(Protocol):
     def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]: ...
 
 
-class InputConfig(Section):
-    """How the files of a task are read; each task adds what its formats need."""
-
-
 class Task(ABC, Generic[ExampleT, AnswerT]):
     """A labelled task whose labels are known: from its training examples (`learn`), or from a saved model."""
 

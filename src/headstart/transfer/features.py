@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from headstart.batches.rows import AnyText, Joined, TextRow, text_row
 from headstart.config import settings_of
+from headstart.encoders.base import Encoder
 from headstart.encoders.representations import Representations
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
@@ -41,8 +41,6 @@ class FeatureTable:
     offsets: NDArray[np.int64]
     layers: NDArray[Any]
     cut: NDArray[np.bool_]
-    fresh: bool
-    """Computed just now, not found in the cache."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -106,12 +104,11 @@ def gather(
         precision=precision,
     )
     target = cache / "features" / key
-    fresh = not (target / "shape.json").is_file()
-    if fresh:
+    if not (target / "shape.json").is_file():
         rows = [text_row(pretrained.encoder, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
         with building(target) as folder:
             yield from compute(pretrained, rows, folder, precision)
-    return open_table(target, distinct, fresh)
+    return open_table(target, distinct)
 
 
 def compute(
@@ -156,7 +153,7 @@ def new_table(folder: Path, shape: tuple[int, ...], precision: Precision) -> NDA
     return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
 
 
-def open_table(folder: Path, texts: list[AnyText], fresh: bool) -> FeatureTable:
+def open_table(folder: Path, texts: list[AnyText]) -> FeatureTable:
     try:
         described = json.loads((folder / "shape.json").read_text())
         shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
@@ -164,13 +161,12 @@ def open_table(folder: Path, texts: list[AnyText], fresh: bool) -> FeatureTable:
         offsets, cut = np.load(folder / "offsets.npy"), np.load(folder / "cut.npy")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder}: the cached features are broken ({error}). Remove this folder.") from error
-    return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut, fresh)
+    return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut)
 
 
-def encoder_fingerprint(encoder: nn.Module) -> str:
+def encoder_fingerprint(encoder: Encoder) -> str:
     """SHA-256 of the encoder's settings, and of its tensors with their names."""
-    config: Any = encoder.config
-    digest = hashlib.sha256(json.dumps(settings_of(config), sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(settings_of(encoder.config), sort_keys=True).encode())
     for name, tensor in encoder.state_dict().items():
         digest.update(f"{name}{tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())

@@ -80,7 +80,6 @@ class FitStep:
 class FitResult:
     steps: int
     best_step: int
-    seconds: float
 
 
 RowScores = Callable[[Sequence[int]], tuple[Tensor, Tensor]]
@@ -157,7 +156,7 @@ def fit(
             break
     stopping.restore()
     model.eval()
-    return FitResult(number + 1, stopping.best_step or number + 1, time.monotonic() - began)
+    return FitResult(number + 1, stopping.best_step or number + 1)
 
 
 def step(

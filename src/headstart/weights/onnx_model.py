@@ -48,8 +48,6 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     """A whole classifier as model.onnx beside the tokenizer's files and a README.md."""
     check_onnx()
     check_free(folder)
-    if model.encoder is None:
-        raise ConfigError("This model has no encoder, so it cannot read texts; only a whole model becomes ONNX.")
     head = model.head
     if not isinstance(head, ClassifyHead):
         raise ConfigError("Only classifiers become ONNX; export a tagger --to hf.")
@@ -78,7 +76,7 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, states: Seq
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
     words = graph.keep(words, real)
-    if head.uses_encoder_pooling and model.encoder is not None and model.encoder.pools:
+    if model.pooled() is not None:
         text = add_pooled(model.encoder, graph, words)
     else:
         text = POOLS[head.config.pool](graph, head, words, real)
