@@ -30,7 +30,7 @@ MakeBatch = Callable[..., TextBatch]
 def built(encoder: Encoder, mix: MixConfig, network: NetworkConfig) -> Model:
     mixes = build_mixes(mix, encoder.shape)
     head = ClassifyHead(*widths_for_head(mixes, encoder.shape[1]), C, network)
-    check_fit(encoder, mix, head)
+    check_fit(mix, head)
     return Model(encoder, mixes, head)
 
 
@@ -69,13 +69,12 @@ def row_of(batch: TextBatch, b: int, n: int) -> TextBatch:
     return TextBatch(batch.ids[b : b + 1, :n], batch.mask[b : b + 1, :n], None, batch.word_starts[b : b + 1, : n - 1])
 
 
-def settings(kind: str) -> Iterator[tuple[MixConfig, NetworkConfig]]:
+def settings() -> Iterator[tuple[MixConfig, NetworkConfig]]:
     """Every mix, place and pool with an LSTM; every mix and pool without a cell; every cell and pool with one mix."""
     for mixing, pool in itertools.product(MIXES, POOLS):
         for place in PLACES:
             yield MixConfig(kind=mixing, place=place), NetworkConfig(width=4, pool=pool)
-        if not (ENCODERS[kind].pools and mixing == "concat" and pool == "first"):
-            yield MixConfig(kind=mixing, norm=True), NetworkConfig(cell="none", pool=pool)
+        yield MixConfig(kind=mixing, norm=True), NetworkConfig(cell="none", pool=pool)
     for cell, pool in itertools.product(CELLS, POOLS):
         yield MixConfig(), NetworkConfig(cell=cell, width=8, pool=pool, layers=2)
 
@@ -86,7 +85,7 @@ def test_every_combination_repeats_itself_and_gradients_reach_exactly_what_is_tr
 ) -> None:
     batch = batch_for(kind)
     weights = torch.randn(len(LENGTHS), C, generator=torch.Generator().manual_seed(2))
-    for mix, network in settings(kind):
+    for mix, network in settings():
         made = model(kind, mix, network)
         with torch.no_grad():
             first = made(batch)
@@ -160,6 +159,29 @@ def test_bert_is_classified_as_published(model: MakeModel, batch_for: MakeBatch)
     assert isinstance(encoder, Bert)
     cls = encoder.hidden_states(batch.ids, batch.mask)[-1][:, 0]
     torch.testing.assert_close(logits, made.head.output(torch.tanh(encoder.pooler(cls))))
+
+
+@pytest.mark.parametrize(
+    ("mix", "standardise"),
+    [
+        *((MixConfig(kind=kind), False) for kind in MIXES if kind != "last"),
+        (MixConfig(kind="last", norm=True), False),
+        (MixConfig(kind="last"), True),
+    ],
+)
+def test_the_pooler_never_reads_other_vectors_than_it_was_pretrained_on(
+    mix: MixConfig, standardise: bool, model: MakeModel, batch_for: MakeBatch
+) -> None:
+    made, batch = model("bert", mix, NetworkConfig(cell="none", pool="first")), batch_for("bert")
+    if standardise:
+        made.standardise(torch.randn(made.encoder.shape), 0.5 + torch.rand(made.encoder.shape))
+    first = torch.cat([torch.zeros(len(LENGTHS), 1, dtype=torch.int64), batch.word_starts], dim=1)
+    R = made.encoder(batch.ids, batch.mask).at_words(first)
+    mixed = made.mixes["input"](Representations((R.layers - made.shift) * made.scale, R.mask))
+    logits = made(TextBatch(batch.ids, batch.mask, None, first))
+    torch.testing.assert_close(logits, made.head.output(mixed[:, 0]))
+    made.train_only("finetune")
+    assert not any(parameter.requires_grad for parameter in made.encoder.pooler_parameters())
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
@@ -239,8 +261,6 @@ def test_eight_examples_are_learned_by_heart(kind: str, model: MakeModel, batch_
 def test_what_cannot_be_built_is_refused(model: MakeModel) -> None:
     with pytest.raises(ConfigError, match=r"mix\.place 'both' .* network\.cell is 'none'"):
         model("static", MixConfig(place="both"), NetworkConfig(cell="none"))
-    with pytest.raises(ConfigError, match="'concat' is wider than the 8 columns"):
-        model("bert", MixConfig(kind="concat"), NetworkConfig(cell="none", pool="first"))
     with pytest.raises(ConfigError, match=r"No way to train called 'finetun'\. Did you mean 'finetune'"):
         model("static").train_only("finetun")
     with pytest.raises(ConfigError, match="number of open layer groups, 0 or more; got None"):

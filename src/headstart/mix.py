@@ -68,6 +68,11 @@ class Mix(nn.Module, ABC):
         """(K, B, W, D) -> (B, W, out_width)."""
 
     @property
+    def gives_top_layer(self) -> bool:
+        """Whether what comes out is the top layer, unchanged."""
+        return False
+
+    @property
     def is_linear(self) -> bool:
         """Whether the mix of a mean of words is the mean of their mixes."""
         return not self.config.norm
@@ -116,6 +121,10 @@ class Last(Mix):
 
     def combine(self, layers: Tensor) -> Tensor:
         return layers[-1]
+
+    @property
+    def gives_top_layer(self) -> bool:
+        return not self.config.norm
 
 
 class Mean(Mix):

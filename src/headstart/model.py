@@ -75,8 +75,17 @@ class Model(nn.Module):
             self.scale.copy_(1 / deviation.clamp(min=SMALLEST_DEVIATION)[:, None, None])
 
     def pooled(self) -> Pooled | None:
-        """The encoder's own vector of a sequence, where it has one and the head wants it."""
-        return self.encoder.pooled if self.encoder.pools and self.head.uses_encoder_pooling else None
+        """The encoder's own vector of a sequence, where it has one and the head wants it.
+
+        Its pooler was pretrained on the top layer as it is: of any other vectors the head reads the first one itself.
+        """
+        uses = self.encoder.pools and self.head.uses_encoder_pooling and self.takes_top_layer
+        return self.encoder.pooled if uses else None
+
+    @property
+    def takes_top_layer(self) -> bool:
+        """Whether the head reads the encoder's top layer, unchanged."""
+        return all(mix.gives_top_layer for _, mix in self.placed_mixes()) and not self.standardises
 
     def placed_mixes(self) -> list[tuple[str, Mix]]:
         return [(place, mix) for place, mix in self.mixes.items() if isinstance(mix, Mix)]
@@ -160,15 +169,10 @@ def widths_for_head(mixes: dict[str, Mix], width: int) -> tuple[int, int]:
     return reads, mixes["output"].out_width if "output" in mixes else 0
 
 
-def check_fit(encoder: Encoder, mix: MixConfig, head: Head) -> None:
+def check_fit(mix: MixConfig, head: Head) -> None:
     """Refuse settings of the mix that the head cannot use."""
     if head.recurrent is None and mix.place != "input":
         raise ConfigError(
             f"mix.place '{mix.place}' puts the mix beside a recurrent network's output, and network.cell is 'none'. "
             "Use mix.place 'input' or a recurrent cell."
-        )
-    if head.uses_encoder_pooling and mix.kind == "concat" and encoder.pools:
-        raise ConfigError(
-            f"mix.kind 'concat' is wider than the {encoder.shape[1]} columns that this encoder's pooler reads for network.pool "
-            "'first' with network.cell 'none'. Use another mix.kind or network.pool."
         )

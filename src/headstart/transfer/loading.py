@@ -64,9 +64,8 @@ def from_plain_bert(pretrained: Pretrained, where: str) -> TaskModel[Any, Any]:
 
 def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
     """A task model as a BERT with a plain head, if that is what it is."""
-    config, head = loaded.config, loaded.model.head
-    takes_top_layer = config.mix.kind == "last" and not config.mix.norm and not loaded.model.standardises
-    if not (loaded.encoder.pools and head.is_plain and takes_top_layer):
+    head = loaded.model.head
+    if not (loaded.encoder.pools and head.is_plain and loaded.model.takes_top_layer):
         raise ConfigError(
             "This model's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own vector "
             "of the text, or on each word. Export it --to onnx, or fit one with --how finetune (and, for "

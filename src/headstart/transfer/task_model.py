@@ -171,7 +171,7 @@ def build_model(encoder: Encoder, task: Task[Any, Any], config: TransferConfig) 
     """Encoder, mix and head, the last two with their random start."""
     mixes = build_mixes(config.mix, encoder.shape)
     head = task.head(*widths_for_head(mixes, encoder.shape[1]), config.network)
-    check_fit(encoder, config.mix, head)
+    check_fit(config.mix, head)
     return Model(encoder, mixes, head)
 
 
