@@ -200,6 +200,21 @@ def test_an_empty_text_cannot_be_classified(labelled: tuple[Path, Path], tmp_pat
         load_classifier(tmp_path / "run").predict(["fine", "  "])
 
 
+@pytest.mark.parametrize("kind", ["scratch", "static", "elmo", "bert"])
+def test_pooling_the_first_word_of_a_text_without_words_reads_no_neighbour(
+    kind: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = {"network": {"cell": "none", "pool": "first"}, "fitting": {"min_steps": 3, "epochs": 0.1}}
+    run(source_of(kind, pretrained_runs), "frozen", labelled, tmp_path / "run", settings=settings)
+    classifier = load_classifier(tmp_path / "run")
+    wordless = "\u200b"
+    alone = classifier.predict_proba([wordless])[0]
+    for neighbour in NEW_TEXTS:
+        for texts in ([wordless, neighbour], [neighbour, wordless]):
+            found = classifier.predict_proba(texts)[texts.index(wordless)]
+            assert found == pytest.approx(alone, abs=1e-6)
+
+
 def test_a_classifier_is_not_a_start(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     run("scratch", "frozen", labelled, tmp_path / "run")
     with pytest.raises(CheckpointError, match="is a task model"):

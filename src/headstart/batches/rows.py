@@ -67,6 +67,9 @@ class TextBatch:
 class RowBuilder(Protocol):
     """What `text_row` asks of an encoder; every `headstart.encoders.base.Encoder` class and instance has it."""
 
+    @property
+    def marks(self) -> int: ...
+
     def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow: ...
 
     def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow: ...
@@ -84,13 +87,16 @@ def text_row(
 
     longest: tokens (words, or pieces) that are kept besides the encoder's marks; see `kept_tokens` and `kept_of_pair`.
 
-    with_first: count the sequence's first position, such as [CLS], as if it were a word before the others.
+    with_first: count the mark at the sequence's first position, such as [CLS], as if it were a word before the others.
+    An encoder without marks has none: there the first position is the first word.
     """
     if isinstance(text, Joined):
         row = encoder.pair_row(tokenizer, text, longest)
     else:
         row = encoder.row(tokenizer, text, longest)
-    return replace(row, word_starts=np.concatenate([[0], row.word_starts])) if with_first else row
+    if not (with_first and encoder.marks):
+        return row
+    return replace(row, word_starts=np.concatenate([[0], row.word_starts]))
 
 
 def encode_text(tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding:

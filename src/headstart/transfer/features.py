@@ -93,6 +93,7 @@ def gather(
 ) -> Generator[Progress, None, FeatureTable]:
     """The features of all distinct texts, from the cache or else computed in length-sorted batches and put there."""
     distinct = list(dict.fromkeys(texts))
+    with_first = with_first and pretrained.encoder.marks > 0
     key = cache_key(
         layout=LAYOUT,
         kind=pretrained.kind,

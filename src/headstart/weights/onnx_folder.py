@@ -105,7 +105,7 @@ def encoder_example(kind: str) -> str:
 
 
 def model_example(kind: str, *, with_first: bool) -> str:
-    """Code that classifies one text. with_first: the sequence's first position counts as a word before the others."""
+    """Code that classifies one text. with_first: the encoder's first mark counts as a word before the others."""
     example = EXAMPLES[kind]
     starts = f'inputs["word_starts"] = [[{"0, " if with_first else ""}*{example.word_starts}]]'
     return f'{example.inputs}\n{starts}\n{RUN}[probabilities] = session.run(["probabilities"], inputs)'

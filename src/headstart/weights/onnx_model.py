@@ -59,7 +59,8 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     logits = add_task_network(graph, model, head, states)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    example = model_example(model.encoder.kind, with_first=head.config.pool == "first")
+    with_first = head.config.reads_first_position and model.encoder.marks > 0
+    example = model_example(model.encoder.kind, with_first=with_first)
     write_folder(graph, Accompaniment(model.encoder, labels, tokenizer, example), folder)
 
 
