@@ -340,3 +340,17 @@ def test_a_tagger_is_an_estimator(tmp_path: Path, make_tagged: Callable[..., Any
         Tagger().fit([["a", "b", "c"]] * 2, [["O", "O"]] * 2)
     with pytest.raises(DataError, match="list of sentences"):
         tagger.predict("one string")
+
+
+@pytest.mark.parametrize("kind", ["scratch", "bert"])
+def test_a_lone_surrogate_is_tagged_like_any_word_nobody_knows(
+    kind: str, make_tagged: Callable[..., Any], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    strange = ["the", "cat", "\ud800"]
+    pretrained = {"scratch": "scratch", **pretrained_runs}[kind]
+    tagger = Tagger(pretrained, min_steps=2, epochs=0.1, cache=tmp_path)
+    tagger.fit([*sentences, strange, " ".join(strange)], [*tags, ["O"] * 3, ["O"] * 3])
+    assert tagger.predict([strange, " ".join(strange)]) == tagger.predict([["the", "cat", "\ufffd"], "the cat \ufffd"])
+    tagger.save(tmp_path / "tagger")
+    assert Tagger.load(tmp_path / "tagger").predict([strange]) == tagger.predict([strange])

@@ -215,6 +215,17 @@ def test_pooling_the_first_word_of_a_text_without_words_reads_no_neighbour(
             assert found == pytest.approx(alone, abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["scratch", "static", "elmo", "bert"])
+def test_a_lone_surrogate_is_classified_as_the_replacement_character(
+    kind: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = {"fitting": {"min_steps": 2, "epochs": 0.1}}
+    run(source_of(kind, pretrained_runs), "finetune", labelled, tmp_path / "run", settings=settings)
+    classifier = load_classifier(tmp_path / "run")
+    found, wanted = (classifier.predict_proba([f"The film {character} ."]) for character in ("\ud800", "\ufffd"))
+    assert (found == wanted).all()
+
+
 def test_a_classifier_is_not_a_start(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     run("scratch", "frozen", labelled, tmp_path / "run")
     with pytest.raises(CheckpointError, match="is a task model"):

@@ -96,8 +96,13 @@ def text_of(value: object, field: str, where: str, advice: str = SET_FIELD) -> s
 
 
 def clean(text: str) -> str:
-    """Line breaks as "\\n", and lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD."""
-    return universal(text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text))
+    """Line breaks as "\\n", and no lone surrogates."""
+    return universal(without_surrogates(text))
+
+
+def without_surrogates(text: str) -> str:
+    """Lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD. Every character keeps its place."""
+    return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
 
 
 READERS: dict[str, Callable[[Source, str | None, bool], Texts]] = {

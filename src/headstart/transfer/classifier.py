@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headstart.errors import CheckpointError, DataError
 from headstart.model import Model
 from headstart.tasks.classify import Classify, Prediction, TextExample
+from headstart.text.formats import clean
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.task_model import TaskModel
 from headstart.weights.sources import Source
@@ -56,7 +57,7 @@ class Classifier:
             if not isinstance(text, str) or not text.strip():
                 what = "is empty" if isinstance(text, str) else f"is not a string (got {text!r:.40})"
                 raise DataError(f"Text {number} of {len(texts)} {what}; there is nothing to classify. Leave it out.")
-        found = self.task_model.answers([TextExample(text) for text in texts])
+        found = self.task_model.answers([TextExample(clean(text)) for text in texts])
         if not found.answers:
             return Predictions(np.empty((0, len(self.labels)), np.float32), 0)
         return Predictions(np.stack([answer.probabilities for answer in found.answers]), found.truncated)

@@ -13,7 +13,7 @@ from headstart.config import nearest
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.tag_inputs import sentence_of_text
-from headstart.text.formats import clean
+from headstart.text.formats import clean, without_surrogates
 
 Texts = Iterable[str]
 Words = Sequence[str]
@@ -38,7 +38,8 @@ def checked_sentences(sentences: Iterable[Words | str]) -> list[TaggedSentence]:
     found: list[TaggedSentence] = []
     for number, sentence in enumerate(sentences, 1):
         if isinstance(sentence, str):
-            found.append(sentence_of_text(sentence, f"sentence {number:,}"))
+            # Line breaks stay as they are: entities are told at the characters of this very string.
+            found.append(sentence_of_text(without_surrogates(sentence), f"sentence {number:,}"))
             continue
         words = list(sentence) if isinstance(sentence, Iterable) else [sentence]
         if not words or not all(isinstance(word, str) and word.strip() for word in words):
