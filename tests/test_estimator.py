@@ -354,3 +354,12 @@ def test_a_lone_surrogate_is_tagged_like_any_word_nobody_knows(
     assert tagger.predict([strange, " ".join(strange)]) == tagger.predict([["the", "cat", "\ufffd"], "the cat \ufffd"])
     tagger.save(tmp_path / "tagger")
     assert Tagger.load(tmp_path / "tagger").predict([strange]) == tagger.predict([strange])
+
+
+def test_a_sentence_without_words_is_refused_for_training_and_has_no_tags(make_tagged: Callable[..., Any]) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    for wordless in ("", "\u200b"):
+        with pytest.raises(DataError, match=r"^Sentence 11 has no words, so there is nothing to tag\. Leave it out\.$"):
+            Tagger(min_steps=2).fit([*sentences, wordless], [*tags, []])
+    tagger = Tagger(min_steps=2, epochs=0.1).fit(sentences, tags)
+    assert [len(row) for row in tagger.predict(["", "the cat", ""])] == [0, 2, 0]

@@ -61,6 +61,11 @@ def test_collating_pads_at_the_end_and_marks_missing_words(words: WordTokenizer)
     assert batch.word_starts.tolist() == [[0, 1, 2], [0, -1, -1]]
 
 
+def test_no_rows_are_an_empty_batch() -> None:
+    batch = collate([])
+    assert (len(batch.ids), len(batch.mask), batch.segments, len(batch.word_starts)) == (0, 0, None, 0)
+
+
 def test_batches_hold_rows_of_like_length_and_every_row_once() -> None:
     lengths = [9, 1, 5, 5, 2, 40, 7]
     batches = sorted_batches(lengths, most_tokens=12)

@@ -93,6 +93,7 @@ def test_neighbouring_windows_share_a_quarter_of_their_tokens() -> None:
 
 
 def test_windows_by_hand() -> None:
+    assert word_windows(np.ones(0, dtype=np.int64), 8) == []
     assert word_windows(np.ones(8, dtype=np.int64), 8) == [(0, 8)]
     assert word_windows(np.ones(20, dtype=np.int64), 8) == [(0, 8), (5, 13), (10, 18), (15, 20)]
 
@@ -236,6 +237,17 @@ def test_no_entity_crosses_the_end_of_a_sentence() -> None:
     assert decoded(BIO, example, passages, [emissions[:2], emissions[2:]]) == ("O", "B-LOC", "B-PER", "O")
     joined = numbered(4)
     assert decoded(BIO, joined, [Passage(joined.words)], [emissions]) == ("O", "B-LOC", "I-LOC", "O")
+
+
+@pytest.mark.parametrize("sentences", [None, ()])
+def test_an_example_without_words_has_no_passages_and_no_tags(sentences: tuple[()] | None) -> None:
+    empty, other = TaggedSentence((), (), "empty", None, None, sentences), numbered(2, ["B-PER", "O"])
+    assert BIO.passages(empty, LetterTokens(8)) == []
+    assert BIO.targets(empty, []) == []
+    head = BIO.head(4, 0, TagHeadConfig(cell="none", decoder="constrained"))
+    passages, scores = [[], [Passage(other.words)], []], [[], [sure_of(BIO, other.tags or ())], []]
+    answers = BIO.decode(head, [empty, other, empty], passages, scores)
+    assert [answer.tags for answer in answers] == [(), other.tags, ()]
 
 
 def test_many_examples_are_decoded_as_each_alone() -> None:

@@ -114,3 +114,11 @@ def test_means_are_those_of_the_words_and_a_text_without_words_has_none(
     for row, vectors in enumerate(pretrained.represent(TEXTS)):
         np.testing.assert_allclose(R.layers[:, row, 0].numpy(), vectors.mean(1), atol=1e-5)
     assert not R.layers[:, 3].any()
+
+
+def test_no_texts_are_an_empty_batch(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    table = result_of(gather(headstart.load(pretrained_runs["static"]), TEXTS, longest=64, cache=tmp_path))
+    K, D = table.shape
+    for R in (table.batch([]), table.means([])):
+        assert R.layers.shape == (K, 0, 1, D)
+        assert R.mask.shape == (0, 1)

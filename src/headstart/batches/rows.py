@@ -144,8 +144,8 @@ def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:
 
 def padded(rows: Sequence[NDArray[Any]]) -> tuple[Tensor, Tensor]:
     """Rows of different lengths as one (B, T, ...) tensor of ids, and its mask."""
-    T = max(1, max(len(row) for row in rows))
-    ids = np.zeros((len(rows), T, *rows[0].shape[1:]), dtype=np.int64)
+    T = max(1, max((len(row) for row in rows), default=0))
+    ids = np.zeros((len(rows), T, *(rows[0].shape[1:] if rows else ())), dtype=np.int64)
     mask = np.zeros((len(rows), T), dtype=bool)
     for number, row in enumerate(rows):
         ids[number, : len(row)] = row

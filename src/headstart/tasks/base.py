@@ -256,7 +256,7 @@ class Page(Protocol[ExampleT_contra, AnswerT_contra]):
 
 
 def word_windows(tokens: NDArray[np.int64], longest: int, overlap: float = 0.25) -> list[tuple[int, int]]:
-    """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word.
+    """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word; none for no words.
 
     tokens: of each word. Neighbouring windows share about `overlap` of their tokens, so that every word but those at
     the ends of the document has context on both sides in one of them.
@@ -264,15 +264,16 @@ def word_windows(tokens: NDArray[np.int64], longest: int, overlap: float = 0.25)
     ends = np.cumsum(tokens)
     windows: list[tuple[int, int]] = []
     start = 0
-    while True:
+    while len(tokens):
         before = int(ends[start - 1]) if start else 0
         end = max(start + 1, int(np.searchsorted(ends, before + longest, side="right")))
         windows.append((start, min(end, len(tokens))))
         if end >= len(tokens):
-            return windows
+            break
         # Go on where the last share of this window's tokens begins, and at least one word further.
         shared = int(np.searchsorted(ends, before + longest * (1 - overlap), side="left"))
         start = min(max(shared, start + 1), end)
+    return windows
 
 
 def most_central(windows: Sequence[tuple[int, int]], words: int) -> NDArray[np.int64]:

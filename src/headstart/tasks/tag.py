@@ -181,11 +181,12 @@ class Tag(Task[TaggedSentence, Tags]):
         scores: Sequence[Sequence[Scores]],
     ) -> list[Tags]:
         """The best legal sequence of each sentence; a word in two windows is scored where it has the most context."""
-        emissions = [gathered(own, found) for own, found in zip(passages, scores, strict=True)]
+        emissions = [gathered(own, found, len(self.labels)) for own, found in zip(passages, scores, strict=True)]
         pieces = [
             (number, first, rows[first:last])
             for number, (example, rows) in enumerate(zip(examples, emissions, strict=True))
             for first, last in sentences_of(example)
+            if first < last
         ]
         found: list[list[str]] = [[""] * len(rows) for rows in emissions]
         for batch in sorted_batches([len(rows) for *_, rows in pieces], DECODED_TOGETHER):
@@ -321,14 +322,14 @@ def sentences_of(example: TaggedSentence) -> Sequence[tuple[int, int]]:
     return [(0, len(example.words))] if example.sentences is None else example.sentences
 
 
-def gathered(passages: Sequence[Passage], scores: Sequence[Scores]) -> Scores:
-    """The emissions of an example's words, (W, C), from its windows."""
+def gathered(passages: Sequence[Passage], scores: Sequence[Scores], C: int) -> Scores:
+    """The emissions of an example's words, (W, C), from its windows. An example without passages has no words."""
     windows = [(passage.start, passage.start + words_in(passage)) for passage in passages]
     if len(windows) == 1:
         return scores[0]
-    W = windows[-1][1]
+    W = windows[-1][1] if windows else 0
     chosen = most_central(windows, W)
-    found = np.empty((W, scores[0].shape[1]), dtype=np.float32)
+    found = np.empty((W, C), dtype=np.float32)
     for number, (start, end) in enumerate(windows):
         mine = chosen[start:end] == number
         found[start:end][mine] = scores[number][mine]

@@ -53,6 +53,8 @@ def tagged_sentences(sentences: Iterable[Words], tags: Iterable[Words]) -> list[
     rows = [] if tags is None else [tuple(map(str, row)) for row in tags]
     check_pairs(len(found), len(rows))
     for number, (example, row) in enumerate(zip(found, rows, strict=True), 1):
+        if not example.words:
+            raise DataError(f"Sentence {number:,} has no words, so there is nothing to tag. Leave it out.")
         if len(example.words) != len(row):
             raise DataError(f"Sentence {number:,} has {len(example.words):,} words and {len(row):,} tags.")
     return [

@@ -64,7 +64,7 @@ class FeatureTable:
         """The mean of each text's words, as texts of one word: layers (K, B, 1, D). A text without words has none."""
         K, D = self.shape
         found = np.zeros((len(rows), 1, K, D), dtype=np.float32)
-        mask = np.array([[self.length(row) > 0] for row in rows], dtype=bool)
+        mask = np.array([self.length(row) > 0 for row in rows], dtype=bool)[:, None]
         for number, row in enumerate(rows):
             if mask[number]:
                 found[number, 0] = self.layers[self.offsets[row] : self.offsets[row + 1]].mean(0, dtype=np.float32)
@@ -74,7 +74,7 @@ class FeatureTable:
         """The features of some texts, padded at the end: layers (K, B, W, D)."""
         lengths = [self.length(row) for row in rows]
         K, D = self.shape
-        found = np.zeros((len(rows), max(1, max(lengths)), K, D), dtype=np.float32)
+        found = np.zeros((len(rows), max(1, max(lengths, default=0)), K, D), dtype=np.float32)
         mask = np.zeros(found.shape[:2], dtype=bool)
         for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
             found[number, :length] = self.layers[self.offsets[row] : self.offsets[row] + length]
