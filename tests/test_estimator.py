@@ -363,3 +363,15 @@ def test_a_sentence_without_words_is_refused_for_training_and_has_no_tags(make_t
             Tagger(min_steps=2).fit([*sentences, wordless], [*tags, []])
     tagger = Tagger(min_steps=2, epochs=0.1).fit(sentences, tags)
     assert [len(row) for row in tagger.predict(["", "the cat", ""])] == [0, 2, 0]
+
+
+def test_a_word_with_a_line_break_can_be_learned_saved_and_opened(
+    make_tagged: Callable[..., Any], tmp_path: Path
+) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    broken = ["New\nYork", "fell\r\n"]
+    tagger = Tagger(min_steps=2, epochs=0.1).fit([*sentences, broken], [*tags, ["B-LOC", "O"]])
+    tagger.save(tmp_path / "tagger")
+    loaded = Tagger.load(tmp_path / "tagger")
+    assert {"New York", "fell"} <= set(loaded.task_model_.tokenizer.vocabulary.words)
+    assert loaded.predict([broken]) == tagger.predict([["New York", "fell"]])

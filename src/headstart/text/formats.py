@@ -100,6 +100,11 @@ def clean(text: str) -> str:
     return universal(without_surrogates(text))
 
 
+def clean_word(word: str) -> str:
+    """A word that was given as one, with spaces for line breaks: files of words have one on each line."""
+    return clean(word).strip("\n").replace("\n", " ")
+
+
 def without_surrogates(text: str) -> str:
     """Lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD. Every character keeps its place."""
     return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)

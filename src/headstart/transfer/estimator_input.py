@@ -13,7 +13,7 @@ from headstart.config import nearest
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.tag_inputs import sentence_of_text
-from headstart.text.formats import clean, without_surrogates
+from headstart.text.formats import clean, clean_word, without_surrogates
 
 Texts = Iterable[str]
 Words = Sequence[str]
@@ -44,7 +44,7 @@ def checked_sentences(sentences: Iterable[Words | str]) -> list[TaggedSentence]:
         words = list(sentence) if isinstance(sentence, Iterable) else [sentence]
         if not words or not all(isinstance(word, str) and word.strip() for word in words):
             raise DataError(f"Sentence {number:,} must be a list of words, none of them empty; got {sentence!r:.60}.")
-        found.append(TaggedSentence(tuple(clean(word) for word in words), None, f"sentence {number:,}"))
+        found.append(TaggedSentence(tuple(clean_word(word) for word in words), None, f"sentence {number:,}"))
     return found
 
 
