@@ -375,3 +375,15 @@ def test_a_word_with_a_line_break_can_be_learned_saved_and_opened(
     loaded = Tagger.load(tmp_path / "tagger")
     assert {"New York", "fell"} <= set(loaded.task_model_.tokenizer.vocabulary.words)
     assert loaded.predict([broken]) == tagger.predict([["New York", "fell"]])
+
+
+def test_sentences_that_differ_only_in_where_words_end_are_read_apart(
+    make_tagged: Callable[..., Any], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    alike, tags_of = [["old actor"], ["old", "actor"], "old actor"], [["B-PER"], ["B-PER", "I-PER"], ["B-PER", "I-PER"]]
+    for held_out in (0, 0.3):
+        tagger = Tagger(pretrained_runs["bert"], min_steps=2, epochs=0.1, cache=tmp_path, validation_fraction=held_out)
+        tagger.fit([*sentences, *alike], [*tags, *tags_of])
+    assert len(list((tmp_path / "features").iterdir())) == 1
+    assert [len(row) for row in tagger.predict(alike)] == [1, 2, 2]

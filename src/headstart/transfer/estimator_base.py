@@ -52,8 +52,8 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         with torch.enable_grad():  # the host may have turned gradients off
             if config.how == "frozen":
                 # In one order whatever is held out, so that every candidate of a search finds the same features.
-                every = sorted({task.key(example): example for example in [*train, *(dev or ())]}.items())
-                features = result_of(gather_features(start, task, [example for _, example in every], config, cache))
+                every = sorted([*train, *(dev or ())], key=lambda example: (task.key(example), repr(example)))
+                features = result_of(gather_features(start, task, every, config, cache))
             fitted = result_of(
                 transfer_once(start, config, task, train, dev, seed=seed, features=features, cache=cache)
             )
