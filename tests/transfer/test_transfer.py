@@ -276,6 +276,16 @@ def test_more_than_two_labels_keep_their_names(tmp_path: Path) -> None:
     assert load_classifier(tmp_path / "run").predict(["a blue thing", "a red thing"]) == ["2", "0"]
 
 
+@pytest.mark.parametrize("how", ["frozen", "finetune", "gradual"])
+def test_from_scratch_and_from_an_encoder_cannot_both_be_asked_for(
+    how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=r"but elmo was given to start from\. Leave one of them out"):
+        run(pretrained_runs["elmo"], how, labelled, tmp_path / "run", settings={"how": "scratch"})
+    assert not (tmp_path / "run").exists()
+    assert settings_for(Classify, open_start("scratch"), how, {"how": "scratch"}).how == "scratch"
+
+
 def test_settings_are_those_of_the_start() -> None:
     scratch = settings_for(Classify, open_start("scratch"), "finetune")
     assert (scratch.how, scratch.network.cell, scratch.mix.kind) == ("scratch", "lstm", "last")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.config import Table, overlay, pick, resolve
+from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, was_pretrained_here
 from headstart.progress import result_of
 from headstart.tasks.base import Task
@@ -56,6 +57,11 @@ def settings_for(
         length = {"epochs": 4.0} if made_here else {"epochs": 2.0, "min_steps": 100, "evaluations": 5}
         layer_decay = 0.4 if how == "gradual" else 1.0
         defaults = {"mix": {"kind": "last"}, "fitting": {"encoder_rate": rate, "layer_decay": layer_decay, **length}}
+    if start.pretrained is not None and (given or {}).get("how") == SCRATCH:
+        raise ConfigError(
+            f"how '{SCRATCH}' begins with random vectors, but {start.name} was given to start from. Leave one of them "
+            "out."
+        )
     table = overlay(defaults, task.defaults(how), given or {})
     if start.pretrained is None or "how" not in table:
         table["how"] = how
