@@ -13,8 +13,9 @@ import headstart
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of
+from headstart.text.characters import character_table
 from headstart.transfer import features
-from headstart.transfer.features import gather
+from headstart.transfer.features import encoder_fingerprint, gather
 
 TEXTS = ["The cat likes the film .", "Nobody", "A dog watches old songs and the old actor hates a long play ."]
 
@@ -70,6 +71,18 @@ def test_another_encoder_text_or_option_is_another_entry(
         options["with_first"] = True
     result_of(gather(pretrained, texts, cache=tmp_path, **options))
     assert len(entries(tmp_path)) == 2
+
+
+def test_vectors_that_were_given_ready_are_another_entry(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    pretrained = headstart.load(pretrained_runs["elmo"])
+    before = encoder_fingerprint(pretrained.encoder)
+    ready = torch.ones(1, pretrained.encoder.config.projection)
+    pretrained.encoder.characters.remember(torch.from_numpy(character_table(["Nobody"])), ready)
+    given = encoder_fingerprint(pretrained.encoder)
+    pretrained.encoder.characters.remember(torch.from_numpy(character_table(["Nobody"])), 2 * ready)
+    assert len({before, given, encoder_fingerprint(pretrained.encoder)}) == 3
+    pretrained.encoder.drop_given_vectors()
+    assert encoder_fingerprint(pretrained.encoder) == before
 
 
 def test_large_tables_are_halved(

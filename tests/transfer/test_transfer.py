@@ -75,6 +75,23 @@ def test_predict_after_reload_equals_predict_before(
     assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
 
 
+@pytest.mark.parametrize("how", ["frozen", "finetune", "gradual"])
+def test_an_elmo_with_ready_vectors_answers_after_reload_as_before(
+    how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    files = result_of(headstart.export(pretrained_runs["elmo"], "elmo", tmp_path / "elmo", words=["film", "superb"]))
+    with h5py.File(files / "token_embeddings.hdf5", "r+") as file:
+        file["embedding"][...] = 1.0  # not what the characters give
+    start = open_start(files)
+    train, dev = (read(path) for path in labelled)
+    config = settings_for(Classify, start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
+    fitted = result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0, cache=tmp_path))
+    before = Classifier(fitted.model).predict_proba(NEW_TEXTS)
+    fitted.model.save(tmp_path / "run", {})
+    assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
+
+
 @pytest.mark.parametrize("kind", ["static", "elmo", "bert"])
 @pytest.mark.parametrize("how", ["frozen", "finetune"])
 def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(

@@ -166,9 +166,10 @@ def open_table(folder: Path, texts: list[AnyText]) -> FeatureTable:
 
 
 def encoder_fingerprint(encoder: Encoder) -> str:
-    """SHA-256 of the encoder's settings, and of its tensors with their names."""
+    """SHA-256 of the encoder's settings, and of its tensors with their names: weights, and vectors given ready."""
     digest = hashlib.sha256(json.dumps(settings_of(encoder.config), sort_keys=True).encode())
-    for name, tensor in encoder.state_dict().items():
+    # Buffers that are not saved are in no state_dict.
+    for name, tensor in {**encoder.state_dict(), **dict(encoder.named_buffers())}.items():
         digest.update(f"{name}{tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()

@@ -35,6 +35,7 @@ def open_start(source: Source, cache: Path | None = None) -> Start:
     if source == SCRATCH:
         return Start(SCRATCH, SCRATCH, None)
     pretrained = result_of(open_source(source, cache=cache))
+    pretrained.encoder.drop_given_vectors()  # a task model that is saved could not give the same answers
     run = None if isinstance(source, tuple) else Path(source)
     return Start(pretrained.name, pretrained.kind, pretrained, run if run and was_pretrained_here(run) else None)
 
