@@ -211,6 +211,15 @@ def test_a_classifier_that_was_never_trained_refuses(
         load_classifier(tmp_path / "run").predict(NEW_TEXTS)
 
 
+def test_texts_may_come_from_a_generator(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    run("scratch", "frozen", labelled, tmp_path / "run")
+    classifier = load_classifier(tmp_path / "run")
+    assert classifier.predict(text for text in NEW_TEXTS) == classifier.predict(NEW_TEXTS)
+    assert (classifier.predict_proba(iter(NEW_TEXTS)) == classifier.predict_proba(NEW_TEXTS)).all()
+    with pytest.raises(DataError, match="Text 2 of 2 is empty"):
+        classifier.predict(iter(["fine", ""]))
+
+
 def test_an_empty_text_cannot_be_classified(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     run("scratch", "frozen", labelled, tmp_path / "run")
     with pytest.raises(DataError, match="Text 2 of 2 is empty"):

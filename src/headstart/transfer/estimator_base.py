@@ -112,7 +112,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """What `save` left in a folder. Other runs of the same task can be loaded, too."""
         folder = Path(path)
         loaded = load_task_model(folder)
-        if not isinstance(loaded.task, cls.task_kind):
+        if type(loaded.task) is not cls.task_kind:  # a task that is derived from it may answer in another way
             raise CheckpointError(f"{folder}: is a model for {loaded.task.title}, not for {cls.task_kind.title}.")
         about = read_about(folder / ABOUT)
         estimator = cls(**known_parameters(about.get("parameters", {}), cls.Parameters))
