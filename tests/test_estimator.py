@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.estimator import Tagger, TextClassifier
+from headstart.progress import result_of
 from headstart.tasks.examples import held_out_rows
 
 THINGS = ["film", "play", "song", "story", "garden", "actor", "city", "work"]
@@ -387,3 +388,19 @@ def test_sentences_that_differ_only_in_where_words_end_are_read_apart(
         tagger.fit([*sentences, *alike], [*tags, *tags_of])
     assert len(list((tmp_path / "features").iterdir())) == 1
     assert [len(row) for row in tagger.predict(alike)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("as_given", [str, Path])
+def test_several_files_to_start_from_survive_saving_cloning_and_fitting_again(
+    as_given: Callable[[Path], str | Path], elmo: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("h5py")
+    folder = result_of(headstart.export(elmo, "elmo", tmp_path / "files"))
+    files = tuple(as_given(folder / name) for name in ("options.json", "weights.hdf5"))
+    texts, labels = reviews(20)
+    fitted = clone(small(pretrained=files, min_steps=2, cache=tmp_path / "cache")).fit(texts, labels)
+    fitted.save(tmp_path / "model")
+    for again in (TextClassifier.load(tmp_path / "model"), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(again.predict_proba(texts), fitted.predict_proba(texts))
+        assert tuple(map(str, again.pretrained)) == tuple(map(str, files))
+        np.testing.assert_array_equal(again.fit(texts, labels).predict_proba(texts), fitted.predict_proba(texts))

@@ -25,6 +25,7 @@ from headstart.transfer.fit import Fitted, gather_features, transfer_once
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.start import open_start, settings_for
 from headstart.transfer.task_model import TaskModel
+from headstart.weights.sources import Source
 
 ABOUT = "estimator.json"
 RENAMED = {"seed": "random_state", "batch": "batch_size", "validation": "validation_fraction"}
@@ -38,7 +39,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     task_kind: ClassVar[type[Task[Any, Any]]]
     Parameters: ClassVar[tuple[str, ...]]
 
-    pretrained: str | Path
+    pretrained: Source
     how: str
     settings: Mapping[str, Any] | None
     random_state: int | np.random.RandomState | None
@@ -172,6 +173,8 @@ def network_table(parameters: Mapping[str, Mapping[str, Any]], settings: Mapping
 def known_parameters(parameters: Table, known: Sequence[str]) -> Table:
     """Saved parameters by their present names; a file of an earlier version has the old ones."""
     renamed = {RENAMED.get(name, name): value for name, value in parameters.items()}
+    if isinstance(renamed.get("pretrained"), list):  # several files, for which JSON has no tuple
+        renamed["pretrained"] = tuple(renamed["pretrained"])
     return {name: value for name, value in renamed.items() if name in known}
 
 
@@ -179,6 +182,8 @@ def plain(value: Any) -> Any:
     """Settings as Python's own values: paths, and numbers that come out of numpy's arrays, are not."""
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, Path) else value
