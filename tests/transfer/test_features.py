@@ -10,12 +10,13 @@ import pytest
 import torch
 
 import headstart
+from headstart.batches.rows import AnyText, Joined
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of
 from headstart.text.characters import character_table
 from headstart.transfer import features
-from headstart.transfer.features import encoder_fingerprint, gather
+from headstart.transfer.features import encoder_fingerprint, gather, texts_digest
 
 TEXTS = ["The cat likes the film .", "Nobody", "A dog watches old songs and the old actor hates a long play ."]
 
@@ -83,6 +84,17 @@ def test_vectors_that_were_given_ready_are_another_entry(pretrained_runs: dict[s
     assert len({before, given, encoder_fingerprint(pretrained.encoder)}) == 3
     pretrained.encoder.drop_given_vectors()
     assert encoder_fingerprint(pretrained.encoder) == before
+
+
+def test_texts_that_differ_never_share_an_entry() -> None:
+    texts: list[AnyText] = [
+        *["", "a", "ab", "a b", "\0a", "\0a\0b", "\1a\1b", "a?", "a\ud800", "a\ufffd"],
+        *[(), ("",), ("a",), ("ab",), ("a b",), ("a", "b"), ("a\0b",), ("a", "b", ""), ("", "a", "b")],
+        *[Joined("a", "b"), Joined("ab", ""), Joined("", "ab"), Joined("a\1b", ""), Joined("a", "\1b")],
+        *[Joined(("a",), "b"), Joined("a", ("b",)), Joined(("a", "b"), "")],
+    ]
+    lists: list[list[AnyText]] = [*([text] for text in texts), [], ["a", "b"], ["", "ab"], [("a",), ("b",)]]
+    assert len({texts_digest(some) for some in lists}) == len(lists)
 
 
 def test_large_tables_are_halved(

@@ -176,16 +176,21 @@ def encoder_fingerprint(encoder: Encoder) -> str:
 
 
 def texts_digest(texts: Sequence[AnyText]) -> str:
-    """A text that is given as words differs from the same words in a string, which might be split otherwise."""
+    """SHA-256 of the texts in order."""
     digest = hashlib.sha256()
     for text in texts:
-        data = spelled(text).encode("utf-8", "replace")
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
+        digest.update(with_length(spelled(text)))
     return digest.hexdigest()
 
 
-def spelled(text: AnyText) -> str:
-    if isinstance(text, Joined):
-        return "\1".join(("", spelled(text.first), spelled(text.second)))
-    return text if isinstance(text, str) else "\0".join(("", *text))
+def spelled(text: AnyText) -> bytes:
+    """Different for any two texts. A text that is given as words differs from the same words in a string, which might
+    be split otherwise. Words and pairs begin with a byte that UTF-8 never has."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    kind, parts = (b"\xfe", (text.first, text.second)) if isinstance(text, Joined) else (b"\xff", text)
+    return kind + b"".join(with_length(spelled(part)) for part in parts)
+
+
+def with_length(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "little") + data
