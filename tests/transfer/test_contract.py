@@ -65,6 +65,7 @@ def test_an_answer_depends_on_its_example_alone_and_survives_saving(
 ) -> None:
     examples = tiny_examples[task]
     model = fitted(starts[kind], task, how, examples, FEW).model
+    assert not any(parameter.requires_grad for parameter in model.model.parameters())
     together = row_scores(model, examples, range(len(examples)))
     backward = row_scores(model, examples, range(len(examples))[::-1])[::-1]
     alone = [row_scores(model, examples, [i])[0] for i in range(len(examples))]
@@ -73,6 +74,7 @@ def test_an_answer_depends_on_its_example_alone_and_survives_saving(
         np.testing.assert_allclose(other, reference, atol=1e-5)
     model.save(tmp_path / "run", {})
     loaded = load_task_model(tmp_path / "run")
+    assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
     for one, reference in zip(row_scores(loaded, examples, range(len(examples))), together, strict=True):
         assert np.array_equal(one, reference)
     before, after = model.answers(examples).answers, loaded.answers(examples).answers

@@ -162,7 +162,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
 
     def frozen(self) -> TaskModel[ExampleT, AnswerT]:
         """Ready for inference: nothing is trained any more, and dropout is off."""
-        self.model.train_only("frozen")
+        self.model.requires_grad_(False)
         self.model.eval()
         return replace(self, trained=True)
 
