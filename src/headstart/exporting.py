@@ -17,7 +17,7 @@ from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run, weights_of
 from headstart.pretraining.card import imported_card
 from headstart.progress import Progress
-from headstart.transfer.loading import load_task_model, plain_bert
+from headstart.transfer.loading import check_answers_are_softmax, load_task_model, plain_bert
 from headstart.transfer.task_model import TaskModel, is_task_model
 from headstart.weights.elmo_hdf5 import write_elmo
 from headstart.weights.huggingface import write_huggingface
@@ -58,6 +58,7 @@ def write_plain_bert(model: TaskModel[Any, Any], out: Path) -> None:
 
 
 def write_task_model_onnx(model: TaskModel[Any, Any], out: Path) -> None:
+    check_answers_are_softmax(model)
     write_model_onnx(model.model, model.tokenizer, model.task.to_table()["labels"], out)
 
 

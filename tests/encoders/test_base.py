@@ -111,7 +111,7 @@ def test_a_task_is_trained_on_it(mean: Pretrained) -> None:
     head = ClassifyHead(
         *widths_for_head(mixes, mean.encoder.shape[1]), 2, ClassifyHeadConfig(cell="none", pool="first")
     )
-    model = Model(mean.encoder, mean.encoder.shape, mixes, head)
+    model = Model(mean.encoder, mixes, head)
     model.train_only("finetune")
     batch = collate([text_row(mean.encoder, mean.tokenizer, text) for text in ("a b", "c d a")])
     model(batch).sum().backward()

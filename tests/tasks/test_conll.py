@@ -138,6 +138,13 @@ def test_json_lines(tmp_path: Path, words: str, tags: str) -> None:
     assert read_jsonl(path, words, tags) == expected
 
 
+def test_a_word_of_json_lines_has_no_line_breaks(tmp_path: Path) -> None:
+    path = tmp_path / "words.jsonl"
+    path.write_text(r'{"words": ["New\nYork", "fell\r\n", "a\rb"], "tags": ["B-LOC", "O\n", "O"]}' + "\n")
+    (found,) = read_tagged(path)
+    assert (found.words, found.tags) == (("New York", "fell", "a b"), ("B-LOC", "O", "O"))
+
+
 def test_json_lines_choose_the_exact_names_first(tmp_path: Path) -> None:
     row = {"labels": ["X"], "tokens": ["x"], "tags": ["T"], "words": ["w"]}
     path = file_of(tmp_path, json.dumps(row), "some.jsonl")

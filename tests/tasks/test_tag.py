@@ -189,6 +189,17 @@ def test_no_entity_crosses_the_end_of_a_sentence() -> None:
     assert decoded(BIO, joined, [Passage(joined.words)], [emissions]) == ("O", "B-LOC", "I-LOC", "O")
 
 
+@pytest.mark.parametrize("sentences", [None, ()])
+def test_an_example_without_words_has_no_passages_and_no_tags(sentences: tuple[()] | None) -> None:
+    empty, other = TaggedSentence((), (), "empty", None, None, sentences), numbered(2, ["B-PER", "O"])
+    assert BIO.passages(empty, LetterTokens(8)) == []
+    assert BIO.targets(empty, []) == []
+    head = BIO.head(4, 0, TagHeadConfig(cell="none", decoder="constrained"))
+    passages, scores = [[], [Passage(other.words)], []], [[], [sure_of(BIO, other.tags or ())], []]
+    answers = BIO.decode(head, [empty, other, empty], passages, scores)
+    assert [answer.tags for answer in answers] == [(), other.tags, ()]
+
+
 def test_many_examples_are_decoded_as_each_alone() -> None:
     rng = np.random.default_rng(0)
     examples = [numbered(int(length)) for length in rng.integers(1, 30, 40)]

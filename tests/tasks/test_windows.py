@@ -33,6 +33,7 @@ def test_neighbouring_windows_share_a_quarter_of_their_tokens() -> None:
 
 
 def test_windows_by_hand() -> None:
+    assert word_windows(np.ones(0, dtype=np.int64), 8) == []
     assert word_windows(np.ones(8, dtype=np.int64), 8) == [(0, 8)]
     assert word_windows(np.ones(20, dtype=np.int64), 8) == [(0, 8), (5, 13), (10, 18), (15, 20)]
 

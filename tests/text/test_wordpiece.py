@@ -160,6 +160,18 @@ def test_spans_point_into_the_text_as_given(tmp_path):
     assert tokenizer.encode("").spans.shape == (0, 2)
 
 
+def test_a_lone_surrogate_is_read_as_the_replacement_character(tmp_path):
+    tokenizer = load_wordpiece(write_vocab(tmp_path), lowercase=True)
+    for text in ("the cat \ud800", "ca\udfffts the", "\ud800"):
+        plain = text.translate(dict.fromkeys(range(0xD800, 0xE000), "\ufffd"))
+        found, wanted = tokenizer.encode(text), tokenizer.encode(plain)
+        assert found.text == text
+        assert found.spans.tolist() == wanted.spans.tolist()
+        for ids in (tokenizer.encode(text), tokenizer.encode_ids(text), tokenizer.encode_sentences([text])):
+            assert ids.ids.tolist() == wanted.ids.tolist()
+        assert tokenizer.encode_words(text.split()).ids.tolist() == tokenizer.encode_words(plain.split()).ids.tolist()
+
+
 def test_marks_keep_their_ids_in_text(tmp_path):
     tokenizer = load_wordpiece(write_vocab(tmp_path))
     encoding = tokenizer.encode("the [MASK] cat")

@@ -221,6 +221,9 @@ class Elmo(Encoder):
     def clear_cache(self) -> None:
         self.characters.forget()
 
+    def drop_given_vectors(self) -> None:
+        self.characters.fixed = None
+
     def infer_from(
         self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None
     ) -> tuple[list[Tensor], LstmState]:

@@ -114,7 +114,7 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     @classmethod
     @abstractmethod
     def key(cls, example: ExampleT) -> str:
-        """The input as one string: two examples with one key are the same input."""
+        """The input as one string, to find the same text in two files. It need not tell where words begin and end."""
 
     @classmethod
     @abstractmethod

@@ -15,7 +15,7 @@ from pathlib import Path
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.reading import choose_column
 from headstart.text.files import Source
-from headstart.text.formats import clean
+from headstart.text.formats import clean_word
 from headstart.text.tables import rows_of_jsonl
 
 WORD_FIELDS = ("words", "tokens")
@@ -205,4 +205,4 @@ def strings_of(value: object, field: str, where: str) -> tuple[str, ...]:
     for one in value:
         if not isinstance(one, str) or not one.strip():
             raise DataError(f"{where}: '{field}' must hold strings, none of them empty; got {one!r:.60}.")
-    return tuple([clean(one) for one in value])
+    return tuple([clean_word(one) for one in value])

@@ -169,11 +169,12 @@ class Tag(Task[TaggedSentence, Tags]):
         scores: Sequence[Sequence[Scores]],
     ) -> list[Tags]:
         """The best legal sequence of tags for each sentence."""
-        emissions = [gathered(own, found) for own, found in zip(passages, scores, strict=True)]
+        emissions = [gathered(own, found, len(self.labels)) for own, found in zip(passages, scores, strict=True)]
         pieces = [
             (number, first, rows[first:last])
             for number, (example, rows) in enumerate(zip(examples, emissions, strict=True))
             for first, last in example.sentence_bounds
+            if first < last
         ]
         found: list[list[str]] = [[""] * len(rows) for rows in emissions]
         for batch in sorted_batches([len(rows) for *_, rows in pieces], DECODED_TOGETHER):

@@ -96,8 +96,18 @@ def text_of(value: object, field: str, where: str, remedy: Remedy = SET_FIELD) -
 
 
 def clean(text: str) -> str:
-    """Line breaks as "\\n", and lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD."""
-    return universal(text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text))
+    """Line breaks as "\\n", and no lone surrogates."""
+    return universal(without_surrogates(text))
+
+
+def clean_word(word: str) -> str:
+    """A word that was given as one, with spaces for line breaks: files of words have one on each line."""
+    return clean(word).strip("\n").replace("\n", " ")
+
+
+def without_surrogates(text: str) -> str:
+    """Lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD. Every character keeps its place."""
+    return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
 
 
 READERS: dict[str, Callable[[Source, str | None, bool], Texts]] = {

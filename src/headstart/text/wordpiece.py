@@ -17,6 +17,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from headstart.atomic import write_text
 from headstart.text.encoding import Encoding, SentenceIds, UnitIds, places_of
+from headstart.text.formats import without_surrogates
 from headstart.text.runs import RunCache, flatten, to_bytes
 
 PREFIX = "##"
@@ -69,7 +70,7 @@ class WordPieceTokenizer:
 
     def encode(self, text: str) -> Encoding:
         """Words are what BERT's pre-tokenizer gives, by white space and punctuation."""
-        found = self.backend.encode(text, add_special_tokens=False)
+        found = self.backend.encode(without_surrogates(text), add_special_tokens=False)
         # The library's word numbers have gaps where it dropped white space; ours have none.
         _, words = np.unique(np.array(found.word_ids, dtype=np.int32), return_inverse=True)
         return Encoding(
@@ -82,7 +83,8 @@ class WordPieceTokenizer:
 
     def encode_words(self, words: Sequence[str]) -> Encoding:
         """A word without pieces, such as a control character, is [UNK]."""
-        found = self.backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+        plain = [without_surrogates(word) for word in words]
+        found = self.backend.encode(plain, is_pretokenized=True, add_special_tokens=False)
         starts = np.array(places_of(words), dtype=np.int32).reshape(-1, 2)
         of_word = np.array(found.word_ids, dtype=np.int32)
         missing = np.setdiff1d(np.arange(len(words), dtype=np.int32), of_word)
@@ -128,6 +130,7 @@ class WordPieceTokenizer:
         return SentenceIds(ids, lengths, [])
 
     def _runs(self, text: str) -> list[str]:
+        text = without_surrogates(text)
         whole = not self._splits_at_space or CONTROL_SPACE.search(text)
         return [text] if whole else text.split()
 

@@ -50,8 +50,6 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     """A classifier as model.onnx, in a new or empty folder."""
     check_onnx()
     check_free(folder)
-    if model.encoder is None:
-        raise ConfigError("This model has no encoder, so it cannot read texts; only a whole model can be exported.")
     head = model.head
     if not isinstance(head, ClassifyHead):
         raise ConfigError("Only classifiers can be exported as ONNX; export a tagger with --to hf.")
@@ -63,7 +61,8 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     logits = add_task_network(graph, model, head, added)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    example = model_example(added.example, with_first=head.config.pool == "first")
+    with_first = head.config.reads_first_position and model.encoder.marks > 0
+    example = model_example(added.example, with_first=with_first)
     OnnxFolder(graph, model.encoder, tokenizer, labels, example).write(folder)
 
 
@@ -81,7 +80,7 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: On
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
     words = graph.keep(words, real)
-    if head.uses_encoder_pooling and encoder.encoder.pools:
+    if model.pooled() is not None:
         text = encoder.add_pooled(words)
     else:
         text = POOLS[head.config.pool](graph, head, words, real)
