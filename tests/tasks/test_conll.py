@@ -154,11 +154,11 @@ def test_json_lines_choose_the_exact_names_first(tmp_path: Path) -> None:
 
 def test_json_lines_without_tags(tmp_path: Path) -> None:
     path = file_of(tmp_path, '{"words": ["a"]}\n', "some.jsonl")
-    assert read_jsonl(path, tag_required=False)[0].tags is None
+    assert read_jsonl(path, with_tags=False)[0].tags is None
     with pytest.raises(DataError, match=r"some\.jsonl:1: has no column 'tags' or 'labels' or 'ner_tags'"):
         read_jsonl(path)
     path = file_of(tmp_path, '{"words": ["a"], "tags": null}\n', "some.jsonl")
-    assert read_jsonl(path, tag_required=False)[0].tags is None
+    assert read_jsonl(path, with_tags=False)[0].tags is None
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,19 @@ def test_a_tag_that_training_never_showed_is_named_with_its_place() -> None:
         BIO.check([sentence("In Nato", "O B-LOK", "dev:7")], "the training examples")
 
 
+@pytest.mark.parametrize("tags", ["NNP VBD", "0 0", "O X-LOC"])
+def test_tags_of_no_scheme_are_refused_and_not_taken_for_o(tags: str) -> None:
+    with pytest.raises(DataError, match="which the training examples never showed"):
+        BIO.check([sentence("Rome fell", tags)], "the training examples")
+
+
+@pytest.mark.parametrize("scheme", ["iob1", "bioes", "bilou"])
+def test_tags_are_compared_in_one_scheme(scheme: str) -> None:
+    example = numbered(5, EXAMPLES[scheme])
+    answer = Tags(tuple(convert(EXAMPLES[scheme], BIO.written)))
+    assert BIO.scores([example], [answer]) == {"f1": 1.0, "precision": 1.0, "recall": 1.0, "accuracy": 1.0}
+
+
 def test_the_head_of_another_task_is_refused() -> None:
     with pytest.raises(ConfigError, match="needs a TagHeadConfig; got"):
         BIO.head(4, 0, ClassifyHeadConfig())
@@ -248,7 +261,8 @@ def test_scores_count_the_entities_that_both_have() -> None:
     predicted = {(n, *span) for n, answer in enumerate(answers) for span in spans_of(answer.tags)}
     precision, recall = len(gold & predicted) / len(predicted), len(gold & predicted) / len(gold)
     pairs = zip(examples, answers, strict=True)
-    words = [g == p for e, answer in pairs for g, p in zip(e.tags or (), answer.tags, strict=True)]
+    legal = [(convert(e.tags or (), "bio"), convert(answer.tags, "bio")) for e, answer in pairs]
+    words = [g == p for both in legal for g, p in zip(*both, strict=True)]
     found = BIO.scores(examples, answers)
     assert list(found) == ["f1", "precision", "recall", "accuracy"] == list(BIO.score_titles())
     f1, accuracy = 2 * precision * recall / (precision + recall), sum(words) / len(words)

@@ -107,3 +107,15 @@ def test_what_is_asked_for_wins_over_the_suffix(tmp_path: Path) -> None:
     assert read(tmp_path / "news.conll", "Anna left.\n", input_as="text") == [("Anna", "left", ".")]
     words = json.dumps({"words": ["Anna"]})
     assert read(tmp_path / "news.txt", words, input_as="words") == [("Anna",)]
+
+
+def test_words_under_another_key_are_found_by_their_field(tmp_path: Path) -> None:
+    content = json.dumps({"id": 1, "units": ["In", "Rome"]}) + "\n"
+    for asked in ({}, {"input_as": "words"}):
+        assert read(tmp_path / "in.jsonl", content, text_field="units", **asked) == [("In", "Rome")]
+
+
+@pytest.mark.parametrize("tags", [[3, 0], ["O"], None, "O B-LOC"], ids=str)
+def test_tags_that_a_line_has_besides_its_words_are_not_looked_at(tags: object, tmp_path: Path) -> None:
+    content = json.dumps({"tokens": ["In", "Rome"], "ner_tags": tags}) + "\n"
+    assert read(tmp_path / "in.jsonl", content) == [("In", "Rome")]

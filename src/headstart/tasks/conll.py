@@ -167,19 +167,22 @@ class ColumnFile:
 
 
 def read_jsonl(
-    path: str | Path, words_field: str | None = None, tags_field: str | None = None, tag_required: bool = True
+    path: str | Path, words_field: str | None = None, tags_field: str | None = None, *, with_tags: bool = True
 ) -> list[TaggedSentence]:
-    """The sentences of JSON lines such as {"words": ["In", "Rome"], "tags": ["O", "B-LOC"]}."""
+    """The sentences of JSON lines such as {"words": ["In", "Rome"], "tags": ["O", "B-LOC"]}.
+
+    with_tags: False reads the words alone, whatever else a line holds.
+    """
     path = Path(path).expanduser()
     sentences = []
     with Source(path) as source:
-        for where, row in rows_of_jsonl(source, partial(choose_fields, words_field, tags_field, tag_required)):
+        for where, row in rows_of_jsonl(source, partial(choose_fields, words_field, tags_field, with_tags)):
             (field, words), *rest = row.items()
             sentence = strings_of(words, field, where)
             if not sentence:
                 raise DataError(f"{where}: '{field}' holds no word. Fill it in, or remove this line.")
             tags = None
-            if rest and (tag_required or rest[0][1] is not None):
+            if rest:
                 tags = strings_of(rest[0][1], rest[0][0], where)
                 if len(tags) != len(sentence):
                     raise DataError(
@@ -192,9 +195,9 @@ def read_jsonl(
     return sentences
 
 
-def choose_fields(words: str | None, tags: str | None, required: bool, names: Sequence[str], where: str) -> list[str]:
+def choose_fields(words: str | None, tags: str | None, with_tags: bool, names: Sequence[str], where: str) -> list[str]:
     chosen = [choose_column(words, WORD_FIELDS, names, where, "--text-field")]
-    if required or tags is not None or any(name in names for name in TAG_FIELDS):
+    if with_tags:
         chosen.append(choose_column(tags, TAG_FIELDS, names, where, "--label-field"))
     return chosen
 

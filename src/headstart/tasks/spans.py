@@ -26,6 +26,7 @@ PREFIXES: dict[Scheme, tuple[str, str, str, str]] = {
     "bilou": ("B", "I", "L", "U"),
 }
 ALIASES = {"L": "E", "U": "S"}
+KNOWN_PREFIXES = {"B", "I", "E", "S"}
 
 
 class Span(NamedTuple):
@@ -41,6 +42,11 @@ def parse_tag(tag: str) -> tuple[str, str]:
     """(prefix, type), split at the first hyphen; BILOU's L and U are read as E and S."""
     prefix, _, type = tag.partition("-")
     return ALIASES.get(prefix, prefix), type
+
+
+def is_tag(tag: str) -> bool:
+    """Whether conlleval knows what to make of it; it takes every other tag for O."""
+    return tag == OUTSIDE or parse_tag(tag)[0] in KNOWN_PREFIXES
 
 
 def spans_of(tags: Sequence[str]) -> list[Span]:

@@ -22,7 +22,16 @@ from headstart.metrics import Metric
 from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, of_class, score_lines
 from headstart.tasks.conll import TaggedSentence, read_tagged
 from headstart.tasks.prediction_writers import JsonLines
-from headstart.tasks.spans import Scheme, convert, legal_transitions, scheme_of, scheme_of_names, spans_of, tag_names
+from headstart.tasks.spans import (
+    Scheme,
+    convert,
+    is_tag,
+    legal_transitions,
+    scheme_of,
+    scheme_of_names,
+    spans_of,
+    tag_names,
+)
 from headstart.tasks.tag_inputs import TagInputConfig, read_sentences
 from headstart.tasks.tag_scores import (
     ENTITY_F1,
@@ -105,10 +114,15 @@ class Tag(Task[TaggedSentence, Tags]):
     def check(self, examples: Sequence[TaggedSentence], known_to: str) -> None:
         known = set(self.labels)
         for example in examples:
-            tags = convert(gold_tags(example), self.scheme)
-            unknown = next((number for number, tag in enumerate(tags) if tag not in known), None)
+            raw = gold_tags(example)
+            pairs = enumerate(zip(raw, convert(raw, self.scheme), strict=True))
+            # Conversion would take a tag of no scheme for O, and the metric would count its entities as missed.
+            strange = (
+                n for n, (tag, same) in pairs if same not in known or (self.scheme != "plain" and not is_tag(tag))
+            )
+            unknown = next(strange, None)
             if unknown is not None:
-                tag = gold_tags(example)[unknown]
+                tag = raw[unknown]
                 raise DataError(
                     f"{example.where}: word {unknown + 1} of this sentence, '{example.words[unknown]}', has the tag "
                     f"'{tag}', which {known_to} never showed.{nearest(tag, self.labels)}"
@@ -202,13 +216,20 @@ class Tag(Task[TaggedSentence, Tags]):
         return counted(gold_tags(example), answer.tags)
 
     def scores(self, examples: Sequence[TaggedSentence], answers: Sequence[Tags]) -> dict[str, float]:
-        return headline_scores(*gold_and_predicted(examples, answers), self.scheme)
+        return headline_scores(*self._gold_and_predicted(examples, answers), self.scheme)
+
+    def _gold_and_predicted(
+        self, examples: Sequence[TaggedSentence], answers: Sequence[Tags]
+    ) -> tuple[AllTags, AllTags]:
+        """Both in the scheme that answers are written in, so that tags can be compared one by one."""
+        gold = [convert(gold_tags(example), self.written) for example in examples]
+        return gold, [convert(answer.tags, self.written) for answer in answers]
 
     def score_titles(self) -> dict[str, str]:
         return score_titles(self.scheme)
 
     def details(self, examples: Sequence[TaggedSentence], answers: Sequence[Tags]) -> Table:
-        gold, predicted = gold_and_predicted(examples, answers)
+        gold, predicted = self._gold_and_predicted(examples, answers)
         return {"words": sum(map(len, gold)), "types": scores_by_type(gold, predicted, self.scheme)}
 
     def describe(self, details: Table) -> list[str]:
@@ -264,10 +285,6 @@ def gold_tags(example: TaggedSentence) -> tuple[str, ...]:
     if example.tags is None:
         raise DataError(f"{example.where}: this sentence has no tags, so that nothing can be learned or scored.")
     return example.tags
-
-
-def gold_and_predicted(examples: Sequence[TaggedSentence], answers: Sequence[Tags]) -> tuple[AllTags, AllTags]:
-    return [gold_tags(example) for example in examples], [answer.tags for answer in answers]
 
 
 def most_frequent(tags: Counter[str]) -> str:

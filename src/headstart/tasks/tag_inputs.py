@@ -13,6 +13,7 @@ from headstart.tasks.inputs import read_inputs
 from headstart.text.files import Source
 from headstart.text.lines import STANDARD_INPUT
 from headstart.text.sentences import sentence_spans
+from headstart.text.tables import json_object
 from headstart.text.words import word_spans
 
 PLAIN = (".txt", ".md", ".csv", ".parquet", ".txt.gz", ".md.gz", ".csv.gz", ".parquet.gz")
@@ -43,22 +44,23 @@ def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSenten
         is_text = source == STANDARD_INPUT or name.endswith(PLAIN) or config.text_field is not None
         kind = "text" if is_text else "columns"
         if name.endswith(JSON):
-            kind = "text" if config.text_field is not None or not has_words(source) else "words"
+            kind = "words" if has_words(source, config.text_field) else "text"
     if kind == "text":
         for found in read_inputs(source, config.text_field):
             yield sentence_of_text(found.text, found.where)
         return
-    sentences = (
-        read_columns(source, tag_required=False) if kind == "columns" else read_jsonl(source, tag_required=False)
-    )
-    yield from (replace(sentence, tags=None) for sentence in sentences)
+    if kind == "columns":
+        yield from (replace(sentence, tags=None) for sentence in read_columns(source, tag_required=False))
+    else:
+        yield from read_jsonl(source, config.text_field, with_tags=False)
 
 
-def has_words(source: str) -> bool:
+def has_words(source: str, field: str | None) -> bool:
     """Whether the first line of a JSON lines file has a list of words rather than a text."""
     with Source(Path(source).expanduser()) as file:
-        first = next((line for line in file.lines() if line.strip()), "")
-    return any(f'"{field}"' in first for field in WORD_FIELDS)
+        first = next((line for line in file.lines() if line.strip()), "{}")
+    record = json_object(first, f"{source}:1")
+    return any(isinstance(record.get(name), list) for name in ((field,) if field else WORD_FIELDS))
 
 
 def sentence_of_text(text: str, where: str = "") -> TaggedSentence:
