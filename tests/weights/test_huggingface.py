@@ -353,7 +353,7 @@ def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for name, tensor, message in (
         ("embeddings.LayerNorm.bias", torch.zeros(24, dtype=torch.int8), r"LayerNorm.bias' holds torch.int8"),
-        ("bert.embeddings.LayerNorm.bias", torch.zeros(24), r"two of its tensors are 'embeddings.LayerNorm.bias'"),
+        ("bert.embeddings.LayerNorm.bias", torch.zeros(24), r"has the tensor 'embeddings.LayerNorm.bias' twice"),
         ("classifier.weight", torch.zeros(2, 23), r"'classifier.weight' has shape \(2, 23\), wanted \(2, 24\)"),
     ):
         edit_weights(tmp_path, lambda w, n=name, t=tensor: {**w, "classifier.bias": torch.zeros(2), n: t})
