@@ -236,6 +236,7 @@ def test_a_column_of_the_text_that_is_not_found_is_set_as_compare_sets_it(
         list(compare(**arguments(examples, text=tmp_path / "text.csv", out=tmp_path / "out")))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's, as the loss becomes nan
 @pytest.mark.parametrize(
     ("row", "setting", "says"),
     [
