@@ -111,7 +111,7 @@ def test_a_task_is_trained_on_it(mean: Pretrained) -> None:
 
 def test_what_it_lacks_is_refused_in_a_sentence(mean: Pretrained) -> None:
     with pytest.raises(ConfigError, match="Mean reads one text at a time"):
-        text_row(Mean, mean.tokenizer, Joined("a", "b"))
+        text_row(mean.encoder, mean.tokenizer, Joined("a", "b"))
     with pytest.raises(ConfigError, match="has a state to carry; this is Mean"):
         mean.represent(["a"], carry_state=True)
     with pytest.raises(ConfigError, match="int8 is for BERT"):

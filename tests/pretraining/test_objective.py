@@ -57,7 +57,7 @@ def total_of(terms: dict[str, LossTerm]) -> Tensor:
 def test_each_direction_predicts_the_neighbour_it_has_not_read() -> None:
     model, batch = elmo_model().eval(), elmo_batch([5, 3])
     terms = model(batch)
-    top = model.encoder(batch.characters, batch.mask).layers[-1]
+    top = model.encoder(batch.ids, batch.mask).layers[-1]
     forward, backward = (
         torch.log_softmax(states @ model.head.weight.t() + model.head.bias, dim=-1) for states in top.split(16, dim=-1)
     )

@@ -20,6 +20,8 @@ from headstart.encoders.elmo import CHARACTERS_PER_WORD, Elmo
 from headstart.encoders.kernels.spelling import BATCH_PADDING, WORD_PADDING
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.static import Static
+from headstart.encoders.token_layer import TokenLayer
+from headstart.encoders.word_table import UNKNOWN_ID, SpelledWords, WordTable
 from headstart.errors import ConfigError
 from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
@@ -138,19 +140,17 @@ def masked_logits(graph: Graph, encoder: Bert, name: str, head: MaskedLMHead, to
 
 @add_encoder.register(Elmo)
 def add_elmo(encoder: Elmo, graph: Graph) -> list[str]:
-    characters = graph.input("characters", (*TOKENS, CHARACTERS_PER_WORD))
-    mask = graph.input("mask", TOKENS)
+    vectors, mask = add_tokens(graph, encoder.tokens)
     real = graph.is_real(mask)
     lengths = graph.op("ReduceSum", mask, graph.integers(1), keepdims=0)
-    vectors, which = distinct_words(graph, encoder.characters, characters, mask)
-    words = graph.keep(graph.op("Gather", vectors, which), real)
+    words = graph.keep(vectors, real)
     states = [graph.op("Concat", *[words] * encoder.directions, axis=2)]
 
     def reversed_in_time(x: str) -> str:
         return graph.op("ReverseSequence", x, lengths, batch_axis=1, time_axis=0)
 
     # The LSTM reads (T, B, D). The backward direction keeps every text reversed from the first layer to the last.
-    x = graph.op("Gather", vectors, graph.op("Transpose", which, perm=[1, 0]))
+    x = graph.op("Transpose", vectors, perm=[1, 0, 2])
     read = [x, reversed_in_time(x)][: encoder.directions]
     layers: Iterable[Any] = encoder.layers
     for depth, layer in enumerate(layers):
@@ -163,8 +163,29 @@ def add_elmo(encoder: Elmo, graph: Graph) -> list[str]:
     return states
 
 
-def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> tuple[str, str]:
-    """The vector of each distinct word, (U, P), and the number of each token's word, (B, T); padding is a word too."""
+def add_tokens(graph: Graph, tokens: TokenLayer) -> tuple[str, str]:
+    """The token layer with its inputs: the vector of every token, (B, T, P), and the mask."""
+    if isinstance(tokens, CharacterNetwork):
+        characters = graph.input("characters", (*TOKENS, CHARACTERS_PER_WORD))
+        mask = graph.input("mask", TOKENS)
+        return spelled_words(graph, tokens, characters, mask), mask
+    if isinstance(tokens, SpelledWords):
+        ids = graph.input("tokens", (*TOKENS, 1 + CHARACTERS_PER_WORD))
+        mask = graph.input("mask", TOKENS)
+        numbers, characters = graph.ops("Split", ids, graph.integers(1, CHARACTERS_PER_WORD), results=2, axis=2)
+        spelled = spelled_words(graph, tokens.characters, characters, mask)
+        table = graph.weight("words", tokens.weight)
+        known = graph.op("Gather", table, graph.op("Squeeze", numbers, graph.integers(2)))
+        return graph.op("Where", graph.op("Equal", numbers, graph.scalar(UNKNOWN_ID)), spelled, known), mask
+    if isinstance(tokens, WordTable):
+        words = graph.input("words", TOKENS)
+        mask = graph.input("mask", TOKENS)
+        return graph.op("Gather", graph.weight("words", tokens.weight), words), mask
+    raise ConfigError(f"A token layer of type {type(tokens).__name__} cannot be written as ONNX.")
+
+
+def spelled_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> str:
+    """(B, T, 50) -> (B, T, P), computing each distinct word once; padding is a word too."""
     rows = graph.op("Reshape", characters, graph.integers(-1, CHARACTERS_PER_WORD))
     distinct, _, places = graph.ops("Unique", rows, results=3, axis=0, sorted=0)
     which = graph.op("Reshape", places, graph.op("Shape", mask))
@@ -173,7 +194,7 @@ def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mas
     highways: Iterable[Any] = network.highways
     for number, highway in enumerate(highways):
         x = add_highway(graph, f"highways.{number}", highway, x)
-    return graph.linear(x, "projection", network.projection), which
+    return graph.op("Gather", graph.linear(x, "projection", network.projection), which)
 
 
 def trim(graph: Graph, characters: str, widest: int) -> str:

@@ -15,7 +15,7 @@ from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.pretraining.base import Pretraining, RunConfig, Workplace
 from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
 from headstart.pretraining.bert.objective import MaskedLanguageModel
-from headstart.pretraining.initial_vectors import start_from_vectors
+from headstart.pretraining.initial_vectors import initial_vectors
 from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
 from headstart.progress import Progress
 from headstart.text.shards import Shards
@@ -28,6 +28,9 @@ PUBLISHED_PIECES = 30_522
 RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
 """Peak learning rates: smaller networks take, and need, larger steps."""
 LARGE_BATCH = 4096
+DEVIATION = 0.1
+"""Of embeddings that start from word vectors, five times that of random ones: large beside the rows that stay random and
+beside the first updates."""
 
 
 class PiecesConfig(Section):
@@ -46,7 +49,7 @@ class PiecesConfig(Section):
 class BertRun(RunConfig):
     kind: Literal["bert"] = "bert"
     vectors: str | None = None
-    """Folder of a run of word vectors that the embeddings of whole words start from."""
+    """Word vectors that the embeddings of whole words start from: a run, a file, or a name of the catalogue."""
     tokenizer: PiecesConfig = PiecesConfig()
     encoder: BertConfig
     objective: MaskedConfig = MaskedConfig()
@@ -96,7 +99,6 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
     def learner(
         self, config: BertRun, tokenizer: WordPieceTokenizer, corpora: Corpora, place: Workplace
     ) -> Generator[Progress, None, NeuralLearner[MaskedBatch]]:
-        yield from ()
         pieces = piece_table(tokenizer)
         train = batches_of(config, pieces, corpora.train)
         valid = None
@@ -104,7 +106,11 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
             valid = batches_of(self.measurable(config, corpora.valid), pieces, corpora.valid)
         model = freshly_initialised(config.seed, lambda: MaskedLanguageModel(Bert(config.encoder, len(tokenizer))))
         if config.vectors is not None:
-            start_from_vectors(model.encoder.words.weight, tokenizer.pieces, Path(config.vectors), config.seed)
+            embeddings = model.encoder.words.weight
+            initial = yield from initial_vectors(
+                tokenizer.pieces, config.vectors, embeddings.shape[1], config.seed, place.cache
+            )
+            initial.write_to(embeddings, DEVIATION)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:

@@ -12,6 +12,7 @@ from headstart.config import Section
 from headstart.cores import on_cores
 from headstart.encoders.elmo import Elmo
 from headstart.encoders.kernels.dropout import Dropout
+from headstart.encoders.word_table import SpelledWords
 from headstart.heads.language_model import LossTerm, NextWordHead
 from headstart.heads.softmax import CHUNK
 from headstart.pretraining.elmo.batches import LanguageModelBatch, Unit
@@ -49,7 +50,7 @@ class ElmoLanguageModel(Objective[LanguageModelBatch]):
 
     def forward(self, batch: LanguageModelBatch, generator: torch.Generator | None = None) -> dict[str, LossTerm]:
         """For <S> w1 .. wn </S>, forward sums over w1 .. </S>, backward over wn .. <S>."""
-        top = self.encoder.hidden_states(batch.characters, batch.mask)[-1]
+        top = self.encoder.hidden_states(batch.ids, batch.mask, layers=[-1])[0]
         followed = batch.mask[:, 1:] & batch.mask[:, :-1]
         width = self.encoder.config.projection
         states = {"forward": (top[:, :-1, :width][followed], batch.targets[:, 1:][followed])}
@@ -61,7 +62,10 @@ class ElmoLanguageModel(Objective[LanguageModelBatch]):
             partial(self.head, self.dropout(h), words, None if generator is None else spawned(generator))
             for h, words in states.values()
         ]
-        return dict(zip(states, on_cores(works), strict=True))
+        terms = dict(zip(states, on_cores(works), strict=True))
+        if self.training and batch.spelled is not None and isinstance(self.encoder.tokens, SpelledWords):
+            terms["spelling"] = LossTerm(self.encoder.tokens.spelling_loss(*batch.spelled), len(batch.spelled[0]), None)
+        return terms
 
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, a chunk of logits and its gradient, and about ten arrays of sampled logits."""
