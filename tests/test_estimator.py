@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.estimator import Tagger, TextClassifier
+from headstart.progress import result_of
 from headstart.tasks.examples import held_out_rows
 
 THINGS = ["film", "play", "song", "story", "garden", "actor", "city", "work"]
@@ -340,3 +341,66 @@ def test_a_tagger_is_an_estimator(tmp_path: Path, make_tagged: Callable[..., Any
         Tagger().fit([["a", "b", "c"]] * 2, [["O", "O"]] * 2)
     with pytest.raises(DataError, match="list of sentences"):
         tagger.predict("one string")
+
+
+@pytest.mark.parametrize("kind", ["scratch", "bert"])
+def test_a_lone_surrogate_is_tagged_like_any_word_nobody_knows(
+    kind: str, make_tagged: Callable[..., Any], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    strange = ["the", "cat", "\ud800"]
+    pretrained = {"scratch": "scratch", **pretrained_runs}[kind]
+    tagger = Tagger(pretrained, min_steps=2, epochs=0.1, cache=tmp_path)
+    tagger.fit([*sentences, strange, " ".join(strange)], [*tags, ["O"] * 3, ["O"] * 3])
+    assert tagger.predict([strange, " ".join(strange)]) == tagger.predict([["the", "cat", "\ufffd"], "the cat \ufffd"])
+    tagger.save(tmp_path / "tagger")
+    assert Tagger.load(tmp_path / "tagger").predict([strange]) == tagger.predict([strange])
+
+
+def test_a_sentence_without_words_is_refused_for_training_and_has_no_tags(make_tagged: Callable[..., Any]) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    for wordless in ("", "\u200b"):
+        with pytest.raises(DataError, match=r"^Sentence 11 has no words, so there is nothing to tag\. Leave it out\.$"):
+            Tagger(min_steps=2).fit([*sentences, wordless], [*tags, []])
+    tagger = Tagger(min_steps=2, epochs=0.1).fit(sentences, tags)
+    assert [len(row) for row in tagger.predict(["", "the cat", ""])] == [0, 2, 0]
+
+
+def test_a_word_with_a_line_break_can_be_learned_saved_and_opened(
+    make_tagged: Callable[..., Any], tmp_path: Path
+) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    broken = ["New\nYork", "fell\r\n"]
+    tagger = Tagger(min_steps=2, epochs=0.1).fit([*sentences, broken], [*tags, ["B-LOC", "O"]])
+    tagger.save(tmp_path / "tagger")
+    loaded = Tagger.load(tmp_path / "tagger")
+    assert {"New York", "fell"} <= set(loaded.task_model_.tokenizer.vocabulary.words)
+    assert loaded.predict([broken]) == tagger.predict([["New York", "fell"]])
+
+
+def test_sentences_that_differ_only_in_where_words_end_are_read_apart(
+    make_tagged: Callable[..., Any], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    sentences, tags = map(list, zip(*make_tagged(10, 1), strict=True))
+    alike, tags_of = [["old actor"], ["old", "actor"], "old actor"], [["B-PER"], ["B-PER", "I-PER"], ["B-PER", "I-PER"]]
+    for held_out in (0, 0.3):
+        tagger = Tagger(pretrained_runs["bert"], min_steps=2, epochs=0.1, cache=tmp_path, validation_fraction=held_out)
+        tagger.fit([*sentences, *alike], [*tags, *tags_of])
+    assert len(list((tmp_path / "features").iterdir())) == 1
+    assert [len(row) for row in tagger.predict(alike)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("as_given", [str, Path])
+def test_several_files_to_start_from_survive_saving_cloning_and_fitting_again(
+    as_given: Callable[[Path], str | Path], elmo: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("h5py")
+    folder = result_of(headstart.export(elmo, "elmo", tmp_path / "files"))
+    files = tuple(as_given(folder / name) for name in ("options.json", "weights.hdf5"))
+    texts, labels = reviews(20)
+    fitted = clone(small(pretrained=files, min_steps=2, cache=tmp_path / "cache")).fit(texts, labels)
+    fitted.save(tmp_path / "model")
+    for again in (TextClassifier.load(tmp_path / "model"), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(again.predict_proba(texts), fitted.predict_proba(texts))
+        assert tuple(map(str, again.pretrained)) == tuple(map(str, files))
+        np.testing.assert_array_equal(again.fit(texts, labels).predict_proba(texts), fitted.predict_proba(texts))

@@ -165,6 +165,26 @@ def test_words_may_come_as_a_list_a_tuple_or_an_array(pretrained_runs: dict[str,
     assert all(np.array_equal(first, other) for other in others)
 
 
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_words_are_those_that_have_a_vector_and_a_text_may_have_none(
+    kind: str, pretrained_runs: dict[str, Path]
+) -> None:
+    pretrained = headstart.load(pretrained_runs[kind])
+    texts = ["", " ", "\u200b", "The cat likes the film ."]
+    vectors = pretrained.represent(texts)
+    assert [len(pretrained.words(text)) for text in texts] == [found.shape[1] for found in vectors]
+    assert pretrained.words("") == []
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_a_lone_surrogate_changes_no_other_word(kind: str, pretrained_runs: dict[str, Path]) -> None:
+    pretrained = headstart.load(pretrained_runs[kind])
+    for sentence in ("the cat \ud800", ["the", "cat", "\ud800"]):
+        (vectors,) = pretrained.represent([sentence], layers=0)
+        np.testing.assert_allclose(vectors[0, 0], pretrained.represent(["the"], layers=0)[0][0, 0], atol=1e-6)
+        assert np.isfinite(vectors).all()
+
+
 def test_it_says_what_it_is_in_a_line(pretrained_runs: dict[str, Path]) -> None:
     assert repr(opened(pretrained_runs, "bert")) == (
         f"<Pretrained bert: BERT, 3 layers of 16, vocabulary {len(opened(pretrained_runs, 'bert').tokenizer):,}, "

@@ -3,9 +3,40 @@
 An error about an argument or about data is also a ValueError, as callers used to scikit-learn expect.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """A setting to change. A job knows its settings; how they are given depends on the command that runs the job."""
+
+    sentence: str
+    """What to do, with {} for the option."""
+    setting: str
+    """Key and value, such as fitting.learning_rate=1e-3."""
+    option: str | None = None
+    """The option for this setting, where the job's own command has one; None: --set."""
+
+    def __str__(self) -> str:
+        return self.sentence.format(self.option or f"--set {self.setting}")
+
 
 class HeadstartError(Exception):
-    """One sentence: what is wrong, where, what was found, what was expected, and what to do."""
+    """One sentence: what is wrong, where, what was found, what was expected, and what to do.
+
+    Where another value of a setting would help, the last part is a `Remedy`.
+    """
+
+    def __init__(self, problem: str, remedy: Remedy | None = None) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return self.problem if self.remedy is None else f"{self.problem} {self.remedy}"
 
 
 class ConfigError(HeadstartError, ValueError):
@@ -22,3 +53,15 @@ class DataError(HeadstartError, ValueError):
 
 class CheckpointError(HeadstartError):
     """A run directory, or its saved state, that cannot be read, written or resumed."""
+
+
+@contextmanager
+def settings_renamed(rename: Callable[[str], str]) -> Iterator[None]:
+    """For a job inside another: remedies name its settings as the outer job takes them."""
+    try:
+        yield
+    except HeadstartError as error:
+        if error.remedy is None:
+            raise
+        remedy = replace(error.remedy, setting=rename(error.remedy.setting), option=None)
+        raise type(error)(error.problem, remedy) from error

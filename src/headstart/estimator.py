@@ -63,7 +63,7 @@ class TextClassifier(ClassifierMixin, TransferEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        pretrained: str | Path = "scratch",
+        pretrained: str | Path | tuple[str | Path, ...] = "scratch",
         how: str = "frozen",
         mix: str | None = None,
         cell: str | None = None,
@@ -198,7 +198,7 @@ class Tagger(TransferEstimator):
 
     def __init__(
         self,
-        pretrained: str | Path = "scratch",
+        pretrained: str | Path | tuple[str | Path, ...] = "scratch",
         how: str = "frozen",
         mix: str | None = None,
         cell: str | None = None,

@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from headstart.config import pick
+from headstart.encoders.base import Encoder
+from headstart.encoders.bert import Bert
+from headstart.encoders.elmo import Elmo
+from headstart.encoders.static import Static
 from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run, weights_of
 from headstart.pretraining.card import imported_card
 from headstart.progress import Progress
-from headstart.transfer.loading import load_task_model, plain_bert
+from headstart.transfer.loading import check_answers_are_softmax, load_task_model, plain_bert
 from headstart.transfer.task_model import TaskModel, is_task_model
 from headstart.weights.elmo_hdf5 import write_elmo
 from headstart.weights.huggingface import write_huggingface
 from headstart.weights.new_folder import check_free
-from headstart.weights.onnx_model import write_encoder_onnx, write_model_onnx
+from headstart.weights.onnx.model import write_encoder_onnx, write_model_onnx
+from headstart.weights.onnx.registry import ONNX_ENCODERS
 from headstart.weights.sources import Source, open_source
 from headstart.weights.vector_files import write_glove, write_word2vec
 from headstart.weights.vectors import read_word_list
@@ -41,9 +46,9 @@ def import_run(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way out: the kinds of encoder it is for, and what writes them; and task models, where it can hold those."""
+    """A format of other tools: the encoders it can hold, what writes them, and what writes task models, if it can."""
 
-    kinds: tuple[str, ...]
+    encoders: tuple[type[Encoder], ...]
     write: Callable[[Pretrained, Path], None]
     write_task_model: Callable[[TaskModel[Any, Any], Path], None] | None = None
 
@@ -53,18 +58,19 @@ def write_plain_bert(model: TaskModel[Any, Any], out: Path) -> None:
 
 
 def write_task_model_onnx(model: TaskModel[Any, Any], out: Path) -> None:
+    check_answers_are_softmax(model)
     write_model_onnx(model.model, model.tokenizer, model.task.to_table()["labels"], out)
 
 
 FORMATS = {
-    "hf": Format(("bert",), write_huggingface, write_plain_bert),
-    "elmo": Format(("elmo",), write_elmo),
-    "word2vec": Format(("static",), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.txt")),
+    "hf": Format((Bert,), write_huggingface, write_plain_bert),
+    "elmo": Format((Elmo,), write_elmo),
+    "word2vec": Format((Static,), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.txt")),
     "word2vec-binary": Format(
-        ("static",), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.bin", binary=True)
+        (Static,), lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.bin", binary=True)
     ),
-    "glove": Format(("static",), lambda pretrained, out: write_glove(pretrained, out / "glove.txt")),
-    "onnx": Format(("static", "elmo", "bert"), write_encoder_onnx, write_task_model_onnx),
+    "glove": Format((Static,), lambda pretrained, out: write_glove(pretrained, out / "glove.txt")),
+    "onnx": Format(tuple(ONNX_ENCODERS), write_encoder_onnx, write_task_model_onnx),
 }
 
 
@@ -83,13 +89,15 @@ def export(
         raise ConfigError(f"Words are for --to elmo, whose files may hold their vectors; got --to {to}.")
     if not isinstance(source, tuple) and is_task_model(Path(source)):
         if form.write_task_model is None:
-            raise ConfigError(f"{source}: is a task model, which can be exported as hf or onnx; got --to {to}.")
+            possible = " or ".join(name for name, other in FORMATS.items() if other.write_task_model)
+            raise ConfigError(f"{source}: is a task model, which can be exported as {possible}; got --to {to}.")
         form.write_task_model(load_task_model(source), out)
         return out
     pretrained = yield from open_source(source)
-    if pretrained.kind not in form.kinds:
-        possible = ", ".join(name for name, other in FORMATS.items() if pretrained.kind in other.kinds)
-        raise ConfigError(f"{source}: holds {pretrained.kind}, which can be exported as {possible}; got --to {to}.")
+    if not isinstance(pretrained.encoder, form.encoders):
+        names = [name for name, other in FORMATS.items() if isinstance(pretrained.encoder, other.encoders)]
+        possible = f"can be exported as {', '.join(names)}" if names else "has no export format yet"
+        raise ConfigError(f"{source}: holds {pretrained.kind}, which {possible}; got --to {to}.")
     if wanted is not None:
         write_elmo(pretrained, out, wanted)
     else:

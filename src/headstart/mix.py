@@ -67,6 +67,16 @@ class Mix(nn.Module, ABC):
     def combine(self, layers: Tensor) -> Tensor:
         """(K, B, W, D) -> (B, W, out_width)."""
 
+    @property
+    def gives_top_layer(self) -> bool:
+        """Whether what comes out is the top layer, unchanged."""
+        return False
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the mix of a mean of words is the mean of their mixes."""
+        return not self.config.norm
+
     def penalty(self) -> Tensor:
         """What the mix adds to the loss."""
         return torch.zeros(())
@@ -112,6 +122,10 @@ class Last(Mix):
     def combine(self, layers: Tensor) -> Tensor:
         return layers[-1]
 
+    @property
+    def gives_top_layer(self) -> bool:
+        return not self.config.norm
+
 
 class Mean(Mix):
     """All layers alike."""
@@ -142,6 +156,11 @@ class Attention(Mix):
     def combine(self, layers: Tensor) -> Tensor:
         weights = (torch.tanh(layers @ self.W) @ self.v).softmax(dim=0)  # (K, B, W)
         return torch.einsum("kbw,kbwd->bwd", weights, layers)
+
+    @property
+    def is_linear(self) -> bool:
+        """Its weights depend on the word."""
+        return False
 
     def unused_parameters(self) -> list[nn.Parameter]:
         return [self.W, self.v] if self.n_layers == 1 else []

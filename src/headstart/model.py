@@ -20,15 +20,14 @@ PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 
 
 class Model(nn.Module):
-    """ids -> R_0 .. R_L -> mix -> head -> scores. Without an encoder it reads ready representations only."""
+    """ids -> R_0 .. R_L -> mix -> head -> scores."""
 
     shift: Tensor
     scale: Tensor
 
-    def __init__(self, encoder: Encoder | None, shape: tuple[int, int], mixes: dict[str, Mix], head: Head) -> None:
-        """shape: K and D of the representations, whether the encoder gives them or they come ready."""
+    def __init__(self, encoder: Encoder, mixes: dict[str, Mix], head: Head) -> None:
         super().__init__()
-        K, D = shape
+        K, D = encoder.shape
         self.encoder = encoder
         self.mixes = nn.ModuleDict(mixes)
         self.head = head
@@ -37,17 +36,15 @@ class Model(nn.Module):
 
     def forward(self, batch: TextBatch) -> Tensor:
         """The head's scores of every row."""
-        if self.encoder is None:
-            raise ConfigError("This model has no encoder, so it cannot read texts; give it representations instead.")
         if self.encoder_is_frozen() or not (self.training or torch.is_grad_enabled()):
-            return self.read(self.infer(self.encoder, batch))
+            return self.read(self.infer(batch))
         R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
         return self.read(R.at_words(batch.word_starts))
 
-    def infer(self, encoder: Encoder, batch: TextBatch) -> Representations:
+    def infer(self, batch: TextBatch) -> Representations:
         """The words' representations by the encoder's inference path, (K, B, W, D)."""
         with torch.no_grad():
-            tokens = encoder.infer(batch.ids, batch.mask, batch.segments, None, batch.at_words)
+            tokens = self.encoder.infer(batch.ids, batch.mask, batch.segments, None, batch.at_words)
             words = tokens.at(batch.word_starts)  # (K, words, D), row after row
             mask = batch.word_starts >= 0
             layers = words.new_zeros(len(words), *mask.shape, words.shape[-1])
@@ -78,9 +75,17 @@ class Model(nn.Module):
             self.scale.copy_(1 / deviation.clamp(min=SMALLEST_DEVIATION)[:, None, None])
 
     def pooled(self) -> Pooled | None:
-        """The encoder's own vector of a sequence, where it has one and the head wants it."""
-        uses = self.encoder is not None and self.encoder.pools and self.head.uses_encoder_pooling
-        return self.encoder.pooled if uses and self.encoder is not None else None
+        """The encoder's own vector of a sequence, where it has one and the head wants it.
+
+        Its pooler was pretrained on the top layer as it is: of any other vectors the head reads the first one itself.
+        """
+        uses = self.encoder.pools and self.head.uses_encoder_pooling and self.takes_top_layer
+        return self.encoder.pooled if uses else None
+
+    @property
+    def takes_top_layer(self) -> bool:
+        """Whether the head reads the encoder's top layer, unchanged."""
+        return all(mix.gives_top_layer for _, mix in self.placed_mixes()) and not self.standardises
 
     def placed_mixes(self) -> list[tuple[str, Mix]]:
         return [(place, mix) for place, mix in self.mixes.items() if isinstance(mix, Mix)]
@@ -101,7 +106,7 @@ class Model(nn.Module):
         """
         if how == "gradual" and (groups is None or groups < 0):
             raise ConfigError(f"Training 'gradual' needs the number of open layer groups, 0 or more; got {groups}.")
-        layer_groups = self.encoder_groups()
+        layer_groups = self.encoder.layer_groups()
         n_open = pick({"frozen": 0, "finetune": len(layer_groups), "gradual": groups or 0}, how, "way to train")
         self.requires_grad_(False)
         opened = [*self.mixes.parameters(), *self.head.parameters()]
@@ -115,12 +120,12 @@ class Model(nn.Module):
     def train(self, mode: bool = True) -> Model:
         """As every module's, except that a frozen encoder stays in evaluation mode: its features must not vary."""
         super().train(mode)
-        if self.encoder is not None and self.encoder_is_frozen():
+        if self.encoder_is_frozen():
             self.encoder.eval()
         return self
 
     def encoder_is_frozen(self) -> bool:
-        return self.encoder is not None and not any(p.requires_grad for p in self.encoder.parameters())
+        return not any(p.requires_grad for p in self.encoder.parameters())
 
     def is_data_parallel(self) -> bool:
         """Whether training is faster when every core has its own part of the batch.
@@ -128,7 +133,7 @@ class Model(nn.Module):
         It is for an encoder that says so. A recurrent head's dropout uses torch's one generator, which parts that run
         at once would share in an order that varies.
         """
-        divides = self.encoder is not None and self.encoder.data_parallel and self.head.recurrent is None
+        divides = self.encoder.data_parallel and self.head.recurrent is None
         return divides and not self.encoder_is_frozen() and next(self.parameters()).device.type == "cpu"
 
     def reads_mean_of_words(self) -> bool:
@@ -136,19 +141,13 @@ class Model(nn.Module):
 
         True for mean pooling without a recurrent network, if layers are mixed with weights that all words share.
         """
-        kinds = {(mix.config.kind, mix.config.norm) for _, mix in self.placed_mixes()}
-        linear = all(kind != "attention" and not norm for kind, norm in kinds)
-        return linear and self.head.reads_mean_of_words
-
-    def encoder_groups(self) -> list[list[nn.Parameter]]:
-        """The encoder's parameters, bottom to top."""
-        return [] if self.encoder is None else self.encoder.layer_groups()
+        return self.head.reads_mean_of_words and all(mix.is_linear for _, mix in self.placed_mixes())
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """Parameters that no score depends on."""
         unused = [parameter for _, mix in self.placed_mixes() for parameter in mix.unused_parameters()]
         unused += self.head.unused_parameters()
-        if self.encoder is not None and self.pooled() is None:
+        if self.pooled() is None:
             unused += self.encoder.pooler_parameters()
         return unused
 
@@ -156,7 +155,8 @@ class Model(nn.Module):
         """Every parameter once, trained or not: the encoder's groups, bottom first, then mix and head together."""
         names = {id(parameter): name for name, parameter in self.named_parameters()}
         top = [*self.mixes.parameters(), *self.head.parameters()]
-        return [[(names[id(parameter)], parameter) for parameter in group] for group in [*self.encoder_groups(), top]]
+        groups = [*self.encoder.layer_groups(), top]
+        return [[(names[id(parameter)], parameter) for parameter in group] for group in groups]
 
 
 def build_mixes(config: MixConfig, shape: tuple[int, int]) -> dict[str, Mix]:
@@ -169,15 +169,10 @@ def widths_for_head(mixes: dict[str, Mix], width: int) -> tuple[int, int]:
     return reads, mixes["output"].out_width if "output" in mixes else 0
 
 
-def check_fit(encoder: Encoder | None, mix: MixConfig, head: Head, width: int) -> None:
+def check_fit(mix: MixConfig, head: Head) -> None:
     """Refuse settings of the mix that the head cannot use."""
     if head.recurrent is None and mix.place != "input":
         raise ConfigError(
             f"mix.place '{mix.place}' puts the mix beside a recurrent network's output, and network.cell is 'none'. "
             "Use mix.place 'input' or a recurrent cell."
-        )
-    if head.uses_encoder_pooling and mix.kind == "concat" and encoder is not None and encoder.pools:
-        raise ConfigError(
-            f"mix.kind 'concat' is wider than the {width} columns that this encoder's pooler reads for network.pool "
-            "'first' with network.cell 'none'. Use another mix.kind or network.pool."
         )

@@ -209,6 +209,8 @@ def chosen_layers(layers: Layers, encoder: Encoder) -> list[int]:
 def word_bounds(encoding: Encoding) -> Iterator[tuple[int, int]]:
     """Where each word of an encoding begins and ends in its text."""
     words, spans = encoding.words, encoding.spans
+    if not len(words):
+        return
     starts = np.flatnonzero(np.diff(words, prepend=-1))
     ends = np.append(starts[1:], len(words)) - 1
     yield from ((int(spans[a, 0]), int(spans[b, 1])) for a, b in zip(starts, ends, strict=True))

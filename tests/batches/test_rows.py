@@ -20,7 +20,6 @@ from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
 from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, build_wordpiece
 
-
 STATIC = Static(StaticConfig(dim=2), 20)
 ELMO = Elmo(ElmoConfig(cell=2, projection=2, filters=[[1, 2]]))
 BERT = Bert(BertConfig(layers=1, width=2, heads=1, inner=2), 20)
@@ -47,17 +46,28 @@ def test_words_of_elmo_stand_between_its_marks(words: WordTokenizer) -> None:
     assert row.word_starts.tolist() == [1, 2, 3]
 
 
-def test_the_first_position_can_stand_before_the_words(words: WordTokenizer) -> None:
+def test_the_first_mark_can_stand_before_the_words(words: WordTokenizer) -> None:
     assert text_row(ELMO, words, "a b", with_first=True).word_starts.tolist() == [0, 1, 2]
+    assert text_row(ELMO, words, "", with_first=True).word_starts.tolist() == [0]
+
+
+def test_without_marks_no_word_is_read_twice_and_no_text_has_a_word_too_many(words: WordTokenizer) -> None:
+    for text in ("a b", ""):
+        assert np.array_equal(
+            text_row(STATIC, words, text, with_first=True).word_starts, text_row(STATIC, words, text).word_starts
+        )
 
 
 def test_collating_pads_at_the_end_and_marks_missing_words(words: WordTokenizer) -> None:
-    batch = collate([text_row(STATIC, words, "a b c"), text_row(STATIC, words, "h")], np.array([1, 0]))
+    batch = collate([text_row(STATIC, words, "a b c"), text_row(STATIC, words, "h")])
     assert batch.ids.shape == (2, 3)
     assert batch.mask.tolist() == [[True, True, True], [True, False, False]]
     assert batch.word_starts.tolist() == [[0, 1, 2], [0, -1, -1]]
-    assert batch.gold is not None
-    assert batch.gold.tolist() == [1, 0]
+
+
+def test_no_rows_are_an_empty_batch() -> None:
+    batch = collate([])
+    assert (len(batch.ids), len(batch.mask), batch.segments, len(batch.word_starts)) == (0, 0, None, 0)
 
 
 def test_batches_hold_rows_of_like_length_and_every_row_once() -> None:

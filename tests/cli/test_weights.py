@@ -78,7 +78,7 @@ def spoilt(folder: Path, how: str) -> Path:
         ("truncated", "not a whole safetensors file"),
         ("disagreeing config", "config.json and the weights disagree"),
         ("other tokenizer", "the tokenizer has"),
-        ("not tensors", "wanted nothing but tensors"),
+        ("not tensors", "wanted tensors by name, and nothing else"),
     ],
 )
 def test_bad_files_are_one_line_exit_code_two_and_nothing_left(

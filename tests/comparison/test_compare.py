@@ -17,13 +17,14 @@ import headstart.comparison.cells as cells_room
 from headstart.cli.compare import compare as compare_command
 from headstart.comparison.compare import CompareEvent, compare
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, RowPretraining
-from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 from headstart.exporting import export
 from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import Step
 from headstart.pretraining.pretrain import pretrain
 from headstart.progress import Notice, as_dict, result_of
-from headstart.report.results import Baseline, Comparison, read_results
+from headstart.report.results import Baseline, Comparison
+from headstart.report.results_json import comparison_to_json, read_comparison
 from headstart.transfer.classifier import load_classifier
 
 QUICK = {"transfer": {"fitting": {"min_steps": 4, "epochs": 1.0, "evaluations": 2}, "network": {"width": 8}}}
@@ -85,8 +86,8 @@ def test_a_comparison_leaves_table_models_and_report(
     assert isinstance(events[-1], Compared)
 
     results = json.loads((out / "results.json").read_text())
-    assert results == json.loads(json.dumps(events[-1].results.as_json()))
-    assert read_results(out / "results.json") == events[-1].results
+    assert results == json.loads(json.dumps(comparison_to_json(events[-1].results)))
+    assert read_comparison(out / "results.json") == events[-1].results
     assert results["baseline"] == {"title": "Always 'neg'", "score": 0.5}
     assert [row["name"] for row in results["rows"]] == names
     assert [row["kind"] for row in results["rows"]] == ["scratch", "static", "elmo", "elmo", "bert"]
@@ -235,6 +236,25 @@ def test_a_column_of_the_text_that_is_not_found_is_set_as_compare_sets_it(
         list(compare(**arguments(examples, text=tmp_path / "text.csv", out=tmp_path / "out")))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's, as the loss becomes nan
+@pytest.mark.parametrize(
+    ("row", "setting", "says"),
+    [
+        ("scratch", "rows.scratch.fitting.learning_rate", r"--set rows\.scratch\.fitting\.learning_rate="),
+        ("bert-finetune", "pretrain.bert.optimizer.learning_rate", r"--set pretrain\.bert\.optimizer\.learning_rate="),
+        ("static-frozen", "pretrain.static.size", r"--set pretrain\.static\.objective\.dim="),
+    ],
+)
+def test_what_an_error_advises_is_a_setting_of_the_comparison(
+    row: str, setting: str, says: str, corpus: Path, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    small = {f"pretrain.bert.{key}": value for key, value in TINY["bert"].items()}
+    settings = {**small, "pretrain.bert.training.steps": 3, setting: "tiny" if setting.endswith("size") else 1e38}
+    asked = arguments(examples, text=corpus, rows=[row], labels=(4,), seeds=1, cache=tmp_path / "cache")
+    with pytest.raises(HeadstartError, match=says):
+        list(compare(**{**asked, "settings": settings, "out": tmp_path / "out"}))
+
+
 def test_one_row_can_have_settings_of_its_own(runs: dict[str, Path], examples: dict[str, Path], tmp_path: Path) -> None:
     settings = {**QUICK, "rows.elmo-frozen.fitting.min_steps": 7, "rows.elmo-frozen.fitting.patience": 9}
     options = arguments(examples, with_=runs["elmo"], rows=["scratch", "elmo-frozen"], labels=(4,), seeds=1)
@@ -344,6 +364,7 @@ def test_the_command_shows_the_table_and_the_path(
     assert "2 rows, 4, 60 labelled examples, 1 seed: 4 runs." in loud.stderr
     assert "Baseline: Always 'neg', 50.0 %." in loud.stderr
     assert "ELMo, frozen, 60 labelled examples, seed 0:" in loud.stderr
+    assert "text classification: accuracy in % on dev.csv" in " ".join(loud.stdout.split())
     assert "ELMo, frozen: words" in loud.stdout
     assert "Always 'neg'" in loud.stdout
     assert "Deploy " in loud.stdout

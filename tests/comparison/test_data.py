@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from headstart.report.results import DataFacts
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.examples import content_of
 from headstart.tasks.reading import ExamplesConfig
+from headstart.tasks.tag import Tag
 
 
 def write(path: Path, examples: list[tuple[str, str]]) -> Path:
@@ -29,14 +31,14 @@ def test_budgets_that_are_none(labels: list) -> None:
         check_labels(labels)
 
 
-def test_every_text_of_any_draw_and_of_dev_is_listed_once(tmp_path: Path) -> None:
+def test_every_example_of_any_draw_and_of_dev_is_listed_once(tmp_path: Path) -> None:
     train = write(tmp_path / "train.csv", [(f"text {i}", str(i % 2)) for i in range(20)])
     dev = write(tmp_path / "dev.csv", [("text 1", "1"), ("other", "0")])
     data = read_data(Classify, train, dev, ExamplesConfig(), [4, 8], [0, 1])
     assert data.labels == [4, 8]
     assert {len(data.draws[8, seed]) for seed in (0, 1)} == {8}
     drawn = {example.text for examples in data.draws.values() for example in examples}
-    assert sorted(example.text for example in data.examples()) == sorted(drawn | {"text 1", "other"})
+    assert sorted(example.text for example in data.examples()) == sorted([*drawn, "text 1", "other"])
     assert data.gold_note() == {"names": ["0", "1"], "gold": ["1", "0"]}
     assert data.notices == ["1 dev example also stands in train."]
     assert facts_of(data.task, data.dev, dev) == DataFacts("dev.csv", 2, {"0": 1, "1": 1})
@@ -55,3 +57,11 @@ def test_content_changes_with_a_text_and_with_a_label() -> None:
     task = Classify(("0", "1"))
     given = [("a", "0"), ("b", "0"), ("a", "1"), ("a", "0")]
     assert len({content_of(task, [TextExample(text, label)]) for text, label in given}) == 3
+
+
+def test_sentences_that_differ_only_in_where_words_end_are_both_listed(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    rows = [(["New York"], ["B-LOC"]), (["New", "York"], ["B-LOC", "I-LOC"]), (["fell"], ["O"])]
+    path.write_text("".join(json.dumps({"words": words, "tags": tags}) + "\n" for words, tags in rows))
+    data = read_data(Tag, path, path, Tag.Input(), ["all"], [0])
+    assert {example.words for example in data.examples()} == {("New York",), ("New", "York"), ("fell",)}

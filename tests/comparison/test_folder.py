@@ -8,6 +8,7 @@ import pytest
 from headstart.comparison.folder import ComparisonFolder
 from headstart.errors import CheckpointError
 from headstart.report.results import Cell
+from headstart.report.results_json import cell_from_json, cell_to_json
 
 PLAN = {"labels": [50], "train": {"content": "abc"}}
 GOLD = {"names": ["neg", "pos"], "gold": [0, 0]}
@@ -20,7 +21,7 @@ OLD = {
 
 
 def cell(seed: int = 0, accuracy: float = 0.5, *, collapsed: bool = False) -> Cell:
-    return Cell.from_json({**OLD, "seed": seed, "accuracy": accuracy, "collapsed": collapsed}, GOLD)
+    return cell_from_json({**OLD, "seed": seed, "accuracy": accuracy, "collapsed": collapsed}, GOLD)
 
 
 def test_the_same_plan_goes_on_and_another_is_refused(tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_a_cell_that_is_whole_comes_back_and_any_other_counts_as_missing(tmp_pat
     assert (back.counts.tolist(), back.answers) == (cell().counts.tolist(), cell().answers)
     assert folder.read_cell("scratch", 50, 1, 2) is None
     assert folder.read_cell("scratch", 50, 0, 3) is None
-    whole = cell().as_json()
+    whole = cell_to_json(cell())
     broken = ['{"row": "scratch"', "[]", json.dumps({**whole, "seed": 1}), json.dumps({"row": "scratch"})]
     for missing in ("scores", "counts", "seconds", "mix"):
         broken.append(json.dumps({key: value for key, value in whole.items() if key != missing}))

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from headstart.comparison.own_encoders import PRETRAINING, Recipe, pretrain_own, recipes
-from headstart.errors import ConfigError
+from headstart.comparison.events import RowPretraining
+from headstart.comparison.own_encoders import PRETRAINING, Recipe, check_recipe, pretrain_own, recipes
+from headstart.errors import BudgetError, ConfigError
 from headstart.pretraining.events import Finished
+from headstart.pretraining.loop import Step
+from headstart.pretraining.pretrain import Event
 from headstart.progress import Notice
 
 
@@ -44,11 +48,34 @@ def test_settings_of_an_unknown_kind_name_the_nearest() -> None:
         recipes({"bert"}, 100.0, {"bret": {}})
 
 
+SMALL = {"tokenizer": {"min_count": 1}, "objective": {"dim": 8}}
+
+
+def run(recipe: Recipe, corpus: Path, folder: Path) -> Generator[RowPretraining | Event, None, None]:
+    return pretrain_own(recipe, [str(corpus)], folder / "static", cache=folder / "cache", workers=1)
+
+
 def test_a_machine_too_slow_for_its_share_gets_more_time(corpus: Path, tmp_path: Path) -> None:
-    settings = {"tokenizer": {"min_count": 1}, "objective": {"dim": 8}}
-    recipe = Recipe("static", None, settings, seconds=0.3)
-    events = list(pretrain_own(recipe, [str(corpus)], tmp_path / "static", cache=tmp_path / "cache", workers=1))
+    events = list(run(Recipe("static", None, SMALL, seconds=0.3), corpus, tmp_path))
     notices = [event.text for event in events if isinstance(event, Notice)]
     assert any("leaves no time to train" in text and "Trying again with 1 s." in text for text in notices)
     assert isinstance(events[-1], Finished)
     assert (tmp_path / "static" / "weights.safetensors").exists()
+
+
+def test_a_stop_after_more_time_was_given_is_gone_on_from(corpus: Path, tmp_path: Path) -> None:
+    recipe = Recipe("static", None, SMALL, seconds=0.3)
+    begun = run(recipe, corpus, tmp_path)
+    while not isinstance(next(begun), Step):
+        pass
+    begun.close()
+    check_recipe(recipe, [str(corpus)], tmp_path / "static")
+    events = list(run(recipe, corpus, tmp_path))
+    assert any(isinstance(event, Notice) and event.text.startswith("Going on from step") for event in events)
+    assert isinstance(events[-1], Finished)
+
+
+def test_a_time_of_the_users_own_is_not_lengthened(corpus: Path, tmp_path: Path) -> None:
+    recipe = Recipe("static", None, {**SMALL, "training": {"budget": 0.3}}, seconds=None)
+    with pytest.raises(BudgetError, match=r"such as --set pretrain\.static\.training\.budget="):
+        list(run(recipe, corpus, tmp_path))

@@ -17,10 +17,12 @@ from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
 from headstart.encoders.representations import Layers, chosen
 from headstart.errors import ConfigError, DataError
+from headstart.exporting import export
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.mix import MixConfig
 from headstart.model import Model, build_mixes, widths_for_head
 from headstart.pretrained import Pretrained, load_run, save_run
+from headstart.progress import result_of
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import WordCounter
 
@@ -97,12 +99,19 @@ def test_it_is_saved_and_loaded_as_a_run(mean: Pretrained, tmp_path: Path) -> No
     np.testing.assert_array_equal(again.represent(["a b d"])[0], mean.represent(["a b d"])[0])
 
 
+def test_it_is_exported_as_soon_as_a_format_is_written_for_it(mean: Pretrained, tmp_path: Path) -> None:
+    save_run(mean, tmp_path / "run", {}, "")
+    for to in ("hf", "onnx"):
+        with pytest.raises(ConfigError, match=f"holds mean, which has no export format yet; got --to {to}"):
+            result_of(export(tmp_path / "run", to, tmp_path / "out"))
+
+
 def test_a_task_is_trained_on_it(mean: Pretrained) -> None:
     mixes = build_mixes(MixConfig(), mean.encoder.shape)
     head = ClassifyHead(
         *widths_for_head(mixes, mean.encoder.shape[1]), 2, ClassifyHeadConfig(cell="none", pool="first")
     )
-    model = Model(mean.encoder, mean.encoder.shape, mixes, head)
+    model = Model(mean.encoder, mixes, head)
     model.train_only("finetune")
     batch = collate([text_row(mean.encoder, mean.tokenizer, text) for text in ("a b", "c d a")])
     model(batch).sum().backward()

@@ -1,6 +1,7 @@
 """What every registered encoder promises, whatever it is made of."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -147,6 +148,22 @@ def test_inference_gives_the_vectors_of_the_padded_batch(encoder: Encoder, ids_f
     places = torch.tensor([[0, 2, -1], [39, -1, 1], [-1, -1, -1], [16, 16, 0]])
     expected = torch.stack([whole[-1, b, t] for b, row in enumerate(places) for t in row if t >= 0])
     torch.testing.assert_close(top.at(places), expected[None], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_inference_mode_leaves_behind_serves_outside_of_it(
+    threads: int, encoder: Encoder, ids_for: MakeIds, with_threads: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    encoder.eval()
+    ids, mask = ids_for(4, 6), torch.arange(6) < torch.tensor([6, 3, 5, 6])[:, None]
+    with with_threads(threads):
+        with torch.inference_mode():
+            encoder.infer(ids.roll(1, dims=-1), mask)  # other words, in buffers of the same size
+        with torch.no_grad():
+            found = encoder.infer(ids, mask)
+        wanted = encoder(ids, mask).layers.detach()
+        encoder(ids, mask).layers.sum().backward()
+    torch.testing.assert_close(torch.stack(found.padded(mask)), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_wanted_tokens_are_the_same_whatever_is_left_out(encoder: Encoder, ids_for: MakeIds) -> None:

@@ -72,9 +72,7 @@ def test_a_word_outside_the_table_is_spelled(elmo: Callable[[str], Elmo], vocabu
 
 
 @pytest.mark.parametrize("tokens", ["words", "both"])
-def test_inference_gives_what_training_gives(
-    tokens: str, elmo: Callable[[str], Elmo], vocabulary: Vocabulary
-) -> None:
+def test_inference_gives_what_training_gives(tokens: str, elmo: Callable[[str], Elmo], vocabulary: Vocabulary) -> None:
     encoder, tokenizer = elmo(tokens), WordTokenizer(vocabulary)
     batch = collate([text_row(encoder, tokenizer, text) for text in (SENTENCE, "a wombat", "the cat", "quokka")])
     with torch.no_grad():
@@ -98,9 +96,7 @@ def test_a_table_of_spelled_vectors_is_an_elmo_of_characters(
         tokens.weight.copy_(published.tokens.words(torch.from_numpy(character_table(vocabulary.words))))
         tokenizer = WordTokenizer(vocabulary)
         a, b = (collate([text_row(encoder, tokenizer, SENTENCE)]) for encoder in (table, published))
-        torch.testing.assert_close(
-            table(a.ids, a.mask).layers, published(b.ids, b.mask).layers, rtol=0, atol=1e-5
-        )
+        torch.testing.assert_close(table(a.ids, a.mask).layers, published(b.ids, b.mask).layers, rtol=0, atol=1e-5)
 
 
 def test_known_words_teach_their_rows_and_spelled_ones_the_network(

@@ -14,8 +14,8 @@ import headstart
 from headstart.encoders.character_network import CharacterNetwork
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError
-from headstart.pretraining.elmo.spelling import teach_spelling
 from headstart.pretraining.bert.pretraining import DEVIATION
+from headstart.pretraining.elmo.spelling import teach_spelling
 from headstart.pretraining.initial_vectors import initial_vectors, log_frequencies, rotation
 from headstart.progress import Progress, result_of
 from headstart.text.characters import character_table

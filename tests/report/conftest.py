@@ -7,7 +7,18 @@ import pytest
 
 from headstart.comparison.findings import findings
 from headstart.metrics import ACCURACY
-from headstart.report.results import Baseline, Cell, Comparison, DataFacts, Forgetting, LayerWeights, Mixes, RowFacts
+from headstart.report.results import (
+    Baseline,
+    Cell,
+    Comparison,
+    DataFacts,
+    Forgetting,
+    LayerWeights,
+    Mixes,
+    RowFacts,
+    Run,
+    TransferResults,
+)
 
 ROWS = [("scratch", "Scratch"), ("elmo-frozen", "ELMo, frozen"), ("bert-finetune", "BERT, fine-tuned")]
 SHARES = {"scratch": (0.55, 0.7), "elmo-frozen": (0.65, 0.8), "bert-finetune": (0.6, 0.85)}
@@ -44,7 +55,8 @@ def make_results(labels: tuple[int, ...], seeds: tuple[int, ...]) -> Comparison:
     baseline = Baseline("Always '1'", 0.52, always)
     found = findings(rows, cells, labels, seeds, ACCURACY, baseline, rounds=200)
     return Comparison(
-        task="sentiment", headstart="0.1.0", train=DataFacts("train.csv", 2000, {"0": 900, "1": 1100}),
+        task="classify", task_title="text classification", headstart="0.1.0",
+        train=DataFacts("train.csv", 2000, {"0": 900, "1": 1100}),
         dev=DataFacts("dev.csv", 200, {"0": 96, "1": 104}), labels=list(labels), seeds=list(seeds),
         metric="accuracy", metric_title="accuracy", rows=rows, cells=[cell.without_answers() for cell in cells],
         table=found.table, labels_saved=found.labels_saved, advice=found.advice, baseline=baseline,
@@ -60,3 +72,18 @@ def finished() -> Comparison:
 @pytest.fixture
 def make() -> Callable[..., Comparison]:
     return make_results
+
+
+@pytest.fixture
+def transferred() -> TransferResults:
+    """Two seeds, of which the second is the better one."""
+    runs = [
+        Run(seed=seed, metric="f1", scores={"f1": score, "precision": 0.5}, seconds=1.0, steps=9, best_step=seed,
+            collapsed=False, mix={"input": LayerWeights([0.1 * seed, 1 - 0.1 * seed])})
+        for seed, score in enumerate((0.5, 0.7))
+    ]  # fmt: skip
+    return TransferResults(
+        task="ner", source="runs/b", kind="bert", how="finetune", labels=100, classes=["LOC", "PER"], dev=20,
+        metric="f1", metric_title="F1", runs=runs, best_seed=1, truncated=2, parameters=7,
+        forgetting=Forgetting(20.0, 30.0), baseline=Baseline("No entity", 0.0), notices=["One."],
+    )  # fmt: skip

@@ -81,6 +81,12 @@ def test_page_is_well_formed_and_alone(rendered: tuple[str, Checker, str]) -> No
     assert len(checker.ids) == len(set(checker.ids))
 
 
+def test_the_heading_calls_the_task_what_people_call_it(rendered: tuple[str, Checker, str]) -> None:
+    for tag in ("title", "h1"):
+        assert f"<{tag}>Which head start is worth it for text classification?</{tag}>" in rendered[0]
+    assert "classify" not in rendered[2]
+
+
 def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], finished: Comparison) -> None:
     page, _, text = rendered
     assert finished.advice is not None
@@ -136,7 +142,7 @@ def test_strings_of_the_user_are_escaped(finished: Comparison, tmp_path: Path) -
     assert finished.baseline is not None
     results = replace(
         finished,
-        task=evil,
+        task_title=evil,
         train=replace(finished.train, path=evil),
         dev=replace(finished.dev, classes={evil: 3}),
         rows=[first, replace(second, title=evil), *rest],
@@ -166,7 +172,7 @@ def test_collapsed_runs_are_marked(finished: Comparison, tmp_path: Path) -> None
 def test_a_row_that_collapsed_is_not_the_best_and_is_marked_in_the_picture(
     finished: Comparison, tmp_path: Path
 ) -> None:
-    best = max(finished.at_most_labels(), key=lambda entry: entry.mean)
+    best = max(finished.with_most_labels(), key=lambda entry: entry.mean)
     assert best.row == "bert-finetune"
     page, _, text = render(collapsed_in(finished, best.row, 2), tmp_path)
     assert "BERT, fine-tuned (collapsed)" in text

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from headstart.report import plots
-from headstart.report.plots import apart, duration_text, mix_groups
+from headstart.report.plots import apart, mix_groups
 from headstart.report.results import Comparison, Forgetting, LayerWeights
 
 
@@ -121,11 +121,3 @@ def test_any_title_can_be_drawn(title: str, finished: Comparison) -> None:
 def test_ticks_do_not_run_into_each_other() -> None:
     assert apart([50, 200, 1000, 6920]) == [50, 200, 1000, 6920]
     assert apart([50, 200, 6500, 6920]) == [50, 200, 6920]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.0, "0 s"), (0.42, "0.42 s"), (4.2, "4.2 s"), (42, "42 s"), (95, "1 min 35 s"), (600, "10 min")],
-)
-def test_duration_text(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
-from headstart.tasks.conll import TaggedSentence, read_columns, read_jsonl, read_tagged, write_columns
+from headstart.tasks.conll import TaggedSentence, read_columns, read_jsonl, read_tagged
 
 CONLL2003 = Path(__file__).parents[3] / "shared" / "data" / "conll2003"
 WORDS = ["Rome", "«été»", "#", "a\u00a0b", "🙂", "3.14", "\u2028", "-", "=", "x" * 50]
@@ -44,35 +44,16 @@ def generated(rng: random.Random, tabs: bool) -> tuple[str, list[tuple[list[str]
 
 @pytest.mark.parametrize("tabs", [False, True])
 @pytest.mark.parametrize("name", ["some.conll", "some.conll.gz"])
-def test_gold_tags_written_back_give_the_same_bytes(tmp_path: Path, tabs: bool, name: str) -> None:
+def test_every_liberty_of_the_format_is_read(tmp_path: Path, tabs: bool, name: str) -> None:
     rng = random.Random(0)
     for _ in range(60):
         text, expected = generated(rng, tabs)
         path = file_of(tmp_path, text, name)
         sentences = read_columns(path)
         assert [(list(s.words), list(s.tags or ())) for s in sentences] == expected
-        write_columns(path, [s.tags or () for s in sentences], tmp_path / "out.conll")
-        assert (tmp_path / "out.conll").read_bytes() == text.encode("utf-8")
-        nouns = [s.tags or () for s in read_columns(path, column=1)]
-        write_columns(path, nouns, tmp_path / "out.conll.gz", column=1)
-        assert gzip.decompress((tmp_path / "out.conll.gz").read_bytes()) == text.encode("utf-8")
-
-
-@pytest.mark.parametrize("tabs", [False, True])
-def test_other_tags_change_nothing_else(tmp_path: Path, tabs: bool) -> None:
-    rng = random.Random(1)
-    for _ in range(30):
-        path = file_of(tmp_path, generated(rng, tabs)[0])
-        before = read_columns(path)
-        other = [["NEW"] * len(s.words) for s in before]
-        write_columns(path, other, tmp_path / "replaced")
-        write_columns(path, other, tmp_path / "appended", append=True)
-        replaced, appended = read_columns(tmp_path / "replaced"), read_columns(tmp_path / "appended")
-        assert [list(s.tags or ()) for s in replaced] == [list(s.tags or ()) for s in appended] == other
-        assert [s.words for s in replaced] == [s.words for s in appended] == [s.words for s in before]
-        assert [s.tags for s in read_columns(tmp_path / "appended", column=-2)] == [s.tags for s in before]
-        write_columns(tmp_path / "replaced", [s.tags or () for s in before], tmp_path / "again")
-        assert (tmp_path / "again").read_bytes() == path.read_bytes()
+        assert [s.tags for s in read_columns(path, column=1)] == [("NN",) * len(words) for words, _ in expected]
+        lines = [line.removeprefix("\ufeff").rstrip("\r") for line in text.split("\n")]
+        assert all(line in lines for s in sentences for line in s.lines or ())
 
 
 def test_columns_by_hand(tmp_path: Path) -> None:
@@ -83,10 +64,7 @@ def test_columns_by_hand(tmp_path: Path) -> None:
     ]
     assert [s.tags for s in read_columns(path, column=1)] == [("IN", "NNP"), ("UH",)]
     assert [s.tags for s in read_columns(path, column=-2)] == [("IN", "NNP"), ("UH",)]
-    write_columns(path, [["X", "Y"], ["Z"]], tmp_path / "out", append=True)
-    assert (tmp_path / "out").read_bytes() == (
-        b"-DOCSTART- -X- O O\n\nIn  IN O X\r\nRome NNP   B-LOC Y \n\n\nYes UH O Z"
-    )
+    assert [s.lines for s in read_columns(path)] == [("In  IN O", "Rome NNP   B-LOC "), ("Yes UH O",)]
 
 
 def test_a_number_sign_is_a_word_or_begins_a_comment(tmp_path: Path) -> None:
@@ -107,17 +85,11 @@ def test_conllu_has_words_in_the_second_column_and_lines_that_are_none(tmp_path:
     ]
     path = file_of(tmp_path, "# sent_id = 1\n" + "".join(line(*row) for row in rows) + "\n")
     assert read_columns(path) == [TaggedSentence(("vamos", "nos", "a b"), ("VERB", "PRON", "ADP"), f"{path}:3")]
-    write_columns(path, [["VERB", "PRON", "ADP"]], tmp_path / "out")
-    assert (tmp_path / "out").read_bytes() == path.read_bytes()
-    write_columns(path, [["A", "B", "C"]], tmp_path / "out", append=True)
-    assert [row.split("\t")[-1] for row in (tmp_path / "out").read_text().split("\n")[1:6]] == ["_", "A", "B", "_", "C"]
 
 
-def test_words_alone_have_no_tags_until_they_are_written(tmp_path: Path) -> None:
+def test_words_alone_have_no_tags(tmp_path: Path) -> None:
     path = file_of(tmp_path, "In\nRome\n")
     assert read_columns(path, tag_required=False) == [TaggedSentence(("In", "Rome"), None, f"{path}:1")]
-    write_columns(path, [["O", "B-LOC"]], tmp_path / "out")
-    assert (tmp_path / "out").read_text() == "In O\nRome B-LOC\n"
     with pytest.raises(DataError, match=r"some\.conll:1: has 1 columns, none of them the tag: 'In'"):
         read_columns(path)
     with pytest.raises(DataError, match="none of them the tag"):
@@ -148,26 +120,10 @@ def test_a_missing_file_and_latin1_are_told(tmp_path: Path) -> None:
         read_columns(tmp_path / "latin")
 
 
-def test_tags_that_do_not_fit_are_not_written(tmp_path: Path) -> None:
-    path, out = file_of(tmp_path, "In O\nRome O\n"), tmp_path / "out"
-    for tags, message in [
-        ([], "has 1 sentences, but there are tags for 0"),
-        ([["O"]], ":1: a sentence of 2 words got 1 tags"),
-        ([["O", "a b"]], ":2: the tag 'a b' cannot be written"),
-        ([["O", ""]], ":2: the tag '' cannot be written"),
-    ]:
-        with pytest.raises(DataError) as caught:
-            write_columns(path, tags, out)
-        assert message in str(caught.value)
-        assert not out.exists()
-
-
 def test_a_long_document_is_one_sentence(tmp_path: Path) -> None:
     path = file_of(tmp_path, "word NN O\n" * 50_000)
     (sentence,) = read_columns(path)
     assert len(sentence.words) == 50_000
-    write_columns(path, [sentence.tags or ()], tmp_path / "out")
-    assert (tmp_path / "out").read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(("words", "tags"), [("words", "tags"), ("tokens", "labels"), ("tokens", "ner_tags")])
@@ -182,6 +138,13 @@ def test_json_lines(tmp_path: Path, words: str, tags: str) -> None:
     assert read_jsonl(path, words, tags) == expected
 
 
+def test_a_word_of_json_lines_has_no_line_breaks(tmp_path: Path) -> None:
+    path = tmp_path / "words.jsonl"
+    path.write_text(r'{"words": ["New\nYork", "fell\r\n", "a\rb"], "tags": ["B-LOC", "O\n", "O"]}' + "\n")
+    (found,) = read_tagged(path)
+    assert (found.words, found.tags) == (("New York", "fell", "a b"), ("B-LOC", "O", "O"))
+
+
 def test_json_lines_choose_the_exact_names_first(tmp_path: Path) -> None:
     row = {"labels": ["X"], "tokens": ["x"], "tags": ["T"], "words": ["w"]}
     path = file_of(tmp_path, json.dumps(row), "some.jsonl")
@@ -191,11 +154,11 @@ def test_json_lines_choose_the_exact_names_first(tmp_path: Path) -> None:
 
 def test_json_lines_without_tags(tmp_path: Path) -> None:
     path = file_of(tmp_path, '{"words": ["a"]}\n', "some.jsonl")
-    assert read_jsonl(path, tag_required=False)[0].tags is None
+    assert read_jsonl(path, with_tags=False)[0].tags is None
     with pytest.raises(DataError, match=r"some\.jsonl:1: has no column 'tags' or 'labels' or 'ner_tags'"):
         read_jsonl(path)
     path = file_of(tmp_path, '{"words": ["a"], "tags": null}\n', "some.jsonl")
-    assert read_jsonl(path, tag_required=False)[0].tags is None
+    assert read_jsonl(path, with_tags=False)[0].tags is None
 
 
 @pytest.mark.parametrize(
@@ -219,9 +182,6 @@ def test_broken_json_lines_are_told_with_their_line(tmp_path: Path, line: str, m
 
 
 @pytest.mark.skipif(not CONLL2003.exists(), reason="the CoNLL-2003 files are not on this machine")
-def test_conll2003_is_written_back_as_it_was(tmp_path: Path) -> None:
-    path = CONLL2003 / "eng.testa"
-    sentences = read_tagged(path)
+def test_conll2003_has_its_published_size() -> None:
+    sentences = read_tagged(CONLL2003 / "eng.testa")
     assert (len(sentences), sum(len(s.words) for s in sentences)) == (3250, 51362)
-    write_columns(path, [s.tags or () for s in sentences], tmp_path / "out")
-    assert (tmp_path / "out").read_bytes() == path.read_bytes()

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import headstart
+from headstart.errors import CheckpointError, ConfigError
+from headstart.progress import result_of
 from headstart.tasks import ALIASES, TASKS, task_class
 
 PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"
@@ -37,6 +39,16 @@ def test_the_task_of_the_page_learns_through_the_verbs(tmp_path: Path, monkeypat
     assert done[-1].results.metric == "f1"
     assert done[-1].results.mean > 0.95
     assert headstart.evaluate(tmp_path / "run", data)["f1"] > 0.95
+    classifier = headstart.load_classifier(tmp_path / "run")
+    assert classifier.predict(text for texts in TEXTS.values() for text in texts) == [
+        "|".join(sorted(label.split("|"))) for label, texts in TEXTS.items() for _ in texts
+    ]
+    with pytest.raises(CheckpointError, match="is a model for multi-label classification, not for text"):
+        headstart.TextClassifier.load(tmp_path / "run")
+    for to in ("onnx", "hf"):
+        with pytest.raises(ConfigError, match="A model for multi-label classification cannot be exported"):
+            result_of(headstart.export(tmp_path / "run", to, tmp_path / to))
+        assert not (tmp_path / to).exists()
 
 
 def test_every_task_and_alias_is_on_the_page() -> None:

@@ -128,3 +128,12 @@ def test_a_broken_gzip_a_folder_and_a_missing_file(tmp_path):
 def test_a_field_of_plain_lines_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"a\.txt: holds lines of plain text.*no field 'body'"):
         texts(write(tmp_path / "a.txt", "one\n"), "body")
+
+
+def test_a_text_may_begin_with_a_brace(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_text("{sigh} what a film\nfine\n")
+    assert [found.text for found in read_inputs(str(path), None)] == ["{sigh} what a film", "fine"]
+    path.write_text('{"text": "cut')
+    with pytest.raises(DataError, match="not JSON"):
+        list(read_inputs(str(path), None))

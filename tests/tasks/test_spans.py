@@ -11,14 +11,9 @@ import pytest
 from headstart.errors import DataError
 from headstart.tasks.conll import read_columns
 from headstart.tasks.spans import (
-    EntityCounts,
     Scheme,
     Span,
-    accuracy_counts,
-    conlleval_report,
     convert,
-    counts_by_type,
-    entity_counts,
     illegal_places,
     legal_transitions,
     scheme_of,
@@ -153,56 +148,9 @@ def test_plain_tags_follow_each_other_freely() -> None:
     assert convert(["I-X", "NN"], "plain") == ["I-X", "NN"]
 
 
-def test_counts_by_hand() -> None:
-    gold = ["B-PER", "I-PER", "O", "B-LOC"]
-    predicted = ["B-PER", "O", "O", "B-LOC"]
-    assert entity_counts(gold, predicted) == (1, 2, 2)
-    assert accuracy_counts(gold, predicted) == (3, 4)
-    by_type = counts_by_type([gold, ["B-PER"]], [predicted, ["B-ORG"]])
-    assert by_type == {"LOC": (1, 1, 1), "ORG": (0, 1, 0), "PER": (0, 1, 2)}
-    assert EntityCounts(1, 2, 4).precision == 0.5
-    assert EntityCounts(1, 2, 4).recall == 0.25
-    assert EntityCounts(1, 2, 4).f1 == pytest.approx(1 / 3)
-    assert EntityCounts(0, 0, 0).f1 == 0
-    with pytest.raises(ValueError, match="4 gold tags and 1 predicted"):
-        entity_counts(gold, ["O"])
-
-
-def test_the_report_reads_as_conllevals() -> None:
-    report = conlleval_report([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]])
-    assert report == (
-        "processed 4 tokens with 2 phrases; found: 2 phrases; correct: 1.\n"
-        "accuracy:  75.00%; precision:  50.00%; recall:  50.00%; FB1:  50.00\n"
-        "              LOC: precision: 100.00%; recall: 100.00%; FB1: 100.00  1\n"
-        "              PER: precision:   0.00%; recall:   0.00%; FB1:   0.00  1\n"
-    )
-    assert conlleval_report([["O"]], [["O"]]).startswith("processed 1 tokens with 0 phrases")
-
-
-def test_counts_are_those_of_seqeval_on_random_corpora() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        metrics = pytest.importorskip("seqeval.metrics", reason="needs seqeval")
-    rng = random.Random(3)
-    tags = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-    gold = [rng.choices(tags, k=8) for _ in range(200)]
-    predicted = [[tag if rng.random() < 0.8 else rng.choice(tags) for tag in row] for row in gold]
-    total = EntityCounts(
-        *map(sum, zip(*(entity_counts(a, b) for a, b in zip(gold, predicted, strict=True)), strict=True))
-    )
-    assert total.precision == pytest.approx(metrics.precision_score(gold, predicted))
-    assert total.recall == pytest.approx(metrics.recall_score(gold, predicted))
-    assert total.f1 == pytest.approx(metrics.f1_score(gold, predicted))
-    theirs = metrics.classification_report(gold, predicted, output_dict=True)
-    for type, counts in counts_by_type(gold, predicted).items():
-        assert counts.f1 == pytest.approx(theirs[type]["f1-score"])
-
-
 @pytest.mark.skipif(not CONLL2003.exists(), reason="the CoNLL-2003 files are not on this machine")
 def test_conll2003_goes_through_every_scheme_and_back() -> None:
     gold = [sentence.tags or () for sentence in read_columns(CONLL2003 / "eng.testa")]
     assert scheme_of(gold) == "iob1"
     for scheme in ENTITY_SCHEMES:
         assert all(convert(convert(tags, scheme), "iob1") == list(tags) for tags in gold)
-    counts = counts_by_type(gold, gold)
-    assert {type: some.gold for type, some in counts.items()} == {"LOC": 1837, "MISC": 922, "ORG": 1341, "PER": 1842}

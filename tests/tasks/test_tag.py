@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import itertools
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +13,11 @@ from numpy.typing import NDArray
 from headstart.errors import ConfigError, DataError
 from headstart.heads.classify import ClassifyHeadConfig
 from headstart.heads.tag import TagHeadConfig
-from headstart.tasks.base import Passage, Scores, most_central, word_windows
+from headstart.tasks.base import Passage, Scores
 from headstart.tasks.conll import TaggedSentence
-from headstart.tasks.spans import Scheme, conlleval_report, convert, illegal_places, spans_of
+from headstart.tasks.spans import Scheme, convert, illegal_places, spans_of
 from headstart.tasks.tag import Tag, Tags
+from headstart.tasks.tag_inputs import sentence_of_text
 from headstart.training.seeding import freshly_initialised
 from headstart.transfer.fit import untrained
 from headstart.transfer.start import SCRATCH, Start, settings_for
@@ -65,55 +64,7 @@ def sure_of(task: Tag, tags: Sequence[str]) -> Scores:
     return 10 * np.eye(len(task.labels), dtype=np.float32)[[task.labels.index(tag) for tag in tags]]
 
 
-# --- windows ----------------------------------------------------------------------------------------------------------
-
-
-def test_windows_cover_every_word_and_fit() -> None:
-    rng = random.Random(0)
-    for _ in range(300):
-        tokens = np.array(rng.choices(range(1, 9), k=rng.randint(1, 120)))
-        longest = rng.randint(1, 40)
-        windows = word_windows(tokens, longest)
-        assert windows[0][0] == 0
-        assert windows[-1][1] == len(tokens)
-        assert all(tokens[start:end].sum() <= longest or end == start + 1 for start, end in windows)
-        for (start, end), (next_start, next_end) in itertools.pairwise(windows):
-            assert start < next_start <= end <= next_end
-
-
-def test_neighbouring_windows_share_a_quarter_of_their_tokens() -> None:
-    rng = random.Random(1)
-    widest = 4
-    for _ in range(100):
-        tokens = np.array(rng.choices(range(1, widest + 1), k=rng.randint(50, 200)))
-        longest = rng.randint(4 * widest, 40)
-        for (_, end), (next_start, _) in itertools.pairwise(word_windows(tokens, longest)):
-            assert next_start < end
-            assert abs(tokens[next_start:end].sum() - longest / 4) <= widest
-
-
-def test_windows_by_hand() -> None:
-    assert word_windows(np.ones(8, dtype=np.int64), 8) == [(0, 8)]
-    assert word_windows(np.ones(20, dtype=np.int64), 8) == [(0, 8), (5, 13), (10, 18), (15, 20)]
-
-
-def test_a_word_longer_than_a_window_has_one_of_its_own() -> None:
-    assert word_windows(np.array([1, 50, 1]), 8) == [(0, 1), (1, 2), (2, 3)]
-    assert word_windows(np.array([50]), 8) == [(0, 1)]
-
-
-def test_a_long_document_is_covered_by_few_windows() -> None:
-    windows = word_windows(np.ones(50_000, dtype=np.int64), 254)
-    assert windows[-1][1] == 50_000
-    assert len(windows) < 1.1 * 50_000 / (0.75 * 254)
-    assert (np.bincount(most_central(windows, 50_000), minlength=len(windows)) > 0).all()
-
-
-def test_most_central_by_hand() -> None:
-    # Words 5, 6 and 7 are in both windows: 2, 1 and 0 words before the end of the first, 0, 1 and 2 into the second.
-    assert most_central([(0, 8), (5, 13)], 13).tolist() == [0] * 7 + [1] * 6
-    assert most_central([(0, 3)], 3).tolist() == [0, 0, 0]
-    assert most_central([(0, 1), (1, 2)], 2).tolist() == [0, 1]
+# --- passages ---------------------------------------------------------------------------------------------------------
 
 
 def test_passages_are_windows_of_each_sentence() -> None:
@@ -188,8 +139,21 @@ def test_a_tag_that_training_never_showed_is_named_with_its_place() -> None:
         BIO.check([sentence("In Nato", "O B-LOK", "dev:7")], "the training examples")
 
 
+@pytest.mark.parametrize("tags", ["NNP VBD", "0 0", "O X-LOC"])
+def test_tags_of_no_scheme_are_refused_and_not_taken_for_o(tags: str) -> None:
+    with pytest.raises(DataError, match="which the training examples never showed"):
+        BIO.check([sentence("Rome fell", tags)], "the training examples")
+
+
+@pytest.mark.parametrize("scheme", ["iob1", "bioes", "bilou"])
+def test_tags_are_compared_in_one_scheme(scheme: str) -> None:
+    example = numbered(5, EXAMPLES[scheme])
+    answer = Tags(tuple(convert(EXAMPLES[scheme], BIO.written)))
+    assert BIO.scores([example], [answer]) == {"f1": 1.0, "precision": 1.0, "recall": 1.0, "accuracy": 1.0}
+
+
 def test_the_head_of_another_task_is_refused() -> None:
-    with pytest.raises(ConfigError, match="Tagging needs the settings of its own head"):
+    with pytest.raises(ConfigError, match="needs a TagHeadConfig; got"):
         BIO.head(4, 0, ClassifyHeadConfig())
 
 
@@ -238,6 +202,17 @@ def test_no_entity_crosses_the_end_of_a_sentence() -> None:
     assert decoded(BIO, joined, [Passage(joined.words)], [emissions]) == ("O", "B-LOC", "I-LOC", "O")
 
 
+@pytest.mark.parametrize("sentences", [None, ()])
+def test_an_example_without_words_has_no_passages_and_no_tags(sentences: tuple[()] | None) -> None:
+    empty, other = TaggedSentence((), (), "empty", None, None, sentences), numbered(2, ["B-PER", "O"])
+    assert BIO.passages(empty, LetterTokens(8)) == []
+    assert BIO.targets(empty, []) == []
+    head = BIO.head(4, 0, TagHeadConfig(cell="none", decoder="constrained"))
+    passages, scores = [[], [Passage(other.words)], []], [[], [sure_of(BIO, other.tags or ())], []]
+    answers = BIO.decode(head, [empty, other, empty], passages, scores)
+    assert [answer.tags for answer in answers] == [(), other.tags, ()]
+
+
 def test_many_examples_are_decoded_as_each_alone() -> None:
     rng = np.random.default_rng(0)
     examples = [numbered(int(length)) for length in rng.integers(1, 30, 40)]
@@ -280,14 +255,18 @@ def random_pairs(labels: Sequence[str], count: int) -> tuple[list[TaggedSentence
     return examples, answers
 
 
-def test_scores_are_those_of_conllevals_report() -> None:
+def test_scores_count_the_entities_that_both_have() -> None:
     examples, answers = random_pairs(BIO.labels, 200)
-    report = conlleval_report([e.tags or () for e in examples], [a.tags for a in answers])
-    figures = [float(figure) for figure in re.findall(r"([\d.]+)%?(?:;|$)", report.splitlines()[1])]
+    gold = {(n, *span) for n, example in enumerate(examples) for span in spans_of(example.tags or ())}
+    predicted = {(n, *span) for n, answer in enumerate(answers) for span in spans_of(answer.tags)}
+    precision, recall = len(gold & predicted) / len(predicted), len(gold & predicted) / len(gold)
+    pairs = zip(examples, answers, strict=True)
+    legal = [(convert(e.tags or (), "bio"), convert(answer.tags, "bio")) for e, answer in pairs]
+    words = [g == p for both in legal for g, p in zip(*both, strict=True)]
     found = BIO.scores(examples, answers)
     assert list(found) == ["f1", "precision", "recall", "accuracy"] == list(BIO.score_titles())
-    accuracy, precision, recall, f1 = (share / 100 for share in figures)
-    assert found == pytest.approx({"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy}, abs=6e-5)
+    f1, accuracy = 2 * precision * recall / (precision + recall), sum(words) / len(words)
+    assert found == pytest.approx({"f1": f1, "precision": precision, "recall": recall, "accuracy": accuracy})
     assert BIO.metric.of(BIO.all_counts(examples, answers)) == pytest.approx(found["f1"])
     types = BIO.details(examples, answers)["types"]
     assert sum(row["gold"] for row in types.values()) == sum(len(spans_of(e.tags or ())) for e in examples)
@@ -325,3 +304,32 @@ def test_the_baseline_by_hand() -> None:
 def test_a_fit_that_learned_nothing_is_told() -> None:
     assert BIO.collapsed([Tags(("O", "O")), Tags(("O",))])
     assert not BIO.collapsed([Tags(("O", "B-PER")), Tags(("O",))])
+
+
+# --- prediction -------------------------------------------------------------------------------------------------------
+
+
+def test_json_by_hand() -> None:
+    answer = Tags(("O", "O", "B-LOC", "I-LOC"))
+    assert BIO.as_json(sentence_of_text("Ah,\nNew  York"), answer) == {
+        "text": "Ah,\nNew  York",
+        "words": ["Ah", ",", "New", "York"],
+        "tags": ["O", "O", "B-LOC", "I-LOC"],
+        "entities": [{"start": 4, "end": 13, "text": "New  York", "type": "LOC"}],
+    }
+    of_words = BIO.as_json(sentence("Ah , New York"), answer)
+    assert of_words["entities"] == [{"first_word": 2, "end_word": 4, "text": "New York", "type": "LOC"}]
+    assert "text" not in of_words
+    assert "entities" not in Tag(("IN", "NN"), "plain", "plain").as_json(sentence("a b"), Tags(("IN", "NN")))
+
+
+def test_json_has_exact_places_in_the_text() -> None:
+    rng = random.Random(0)
+    for _ in range(200):
+        text = " ".join(rng.choices(["Rome", "e\u0301te\u0301", "👩\u200d👧", "\t", "漢字", "U.S."], k=8))
+        example = sentence_of_text(text)
+        answer = Tags(tuple(rng.choices(BIO.labels, k=len(example.words))))
+        for entity, span in zip(BIO.as_json(example, answer)["entities"], spans_of(answer.tags), strict=True):
+            assert text[entity["start"] : entity["end"]] == entity["text"]
+            assert entity["text"].startswith(example.words[span.start])
+            assert entity["text"].endswith(example.words[span.end - 1])

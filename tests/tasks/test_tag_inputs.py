@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 from headstart.tasks.tag_inputs import TagInputConfig, read_sentences, sentence_of_text
+from headstart.text.words import split_words
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"  # three people in five characters
+ODD = ["Rome", "été", "e\u0301te\u0301", FAMILY, "🇫🇷", "。", "漢字", "a\u00a0b", "\t", " ", "\r\n", "\n\n"]
+ODD += [". ", "U.S.", "@me", "\x00", "\ufeff", "don't"]
 ACCENTED = "Cafe\u0301 au lait costs 3.14 €, he said. Él no fue!\n\n東京で"
 
 
@@ -37,6 +42,16 @@ def test_every_word_stands_at_its_offsets_and_in_one_sentence(text: str) -> None
     assert found.sentences is not None
     assert [word for first, end in found.sentences for word in range(first, end)] == list(range(len(found.words)))
     assert all(first < end for first, end in found.sentences)
+
+
+def test_offsets_are_exact_in_any_text_and_no_word_is_lost() -> None:
+    rng = random.Random(0)
+    for _ in range(500):
+        text = "".join(rng.choices(ODD, k=rng.randint(0, 30)))
+        found = sentence_of_text(text)
+        assert [text[start:end] for start, end in found.offsets or ()] == list(found.words)
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(found.offsets or ()))
+        assert sorted("".join(found.words)) == sorted("".join(split_words(text)))
 
 
 def test_sentences_are_marked() -> None:
@@ -92,3 +107,15 @@ def test_what_is_asked_for_wins_over_the_suffix(tmp_path: Path) -> None:
     assert read(tmp_path / "news.conll", "Anna left.\n", input_as="text") == [("Anna", "left", ".")]
     words = json.dumps({"words": ["Anna"]})
     assert read(tmp_path / "news.txt", words, input_as="words") == [("Anna",)]
+
+
+def test_words_under_another_key_are_found_by_their_field(tmp_path: Path) -> None:
+    content = json.dumps({"id": 1, "units": ["In", "Rome"]}) + "\n"
+    for asked in ({}, {"input_as": "words"}):
+        assert read(tmp_path / "in.jsonl", content, text_field="units", **asked) == [("In", "Rome")]
+
+
+@pytest.mark.parametrize("tags", [[3, 0], ["O"], None, "O B-LOC"], ids=str)
+def test_tags_that_a_line_has_besides_its_words_are_not_looked_at(tags: object, tmp_path: Path) -> None:
+    content = json.dumps({"tokens": ["In", "Rome"], "ner_tags": tags}) + "\n"
+    assert read(tmp_path / "in.jsonl", content) == [("In", "Rome")]

@@ -1,26 +1,14 @@
 from __future__ import annotations
 
 import io
-import json
-import random
 import re
 from html.parser import HTMLParser
 
 import pytest
 from rich.console import Console
 
-from headstart.tasks.plain_text import sentences_and_words
-from headstart.tasks.spans import Span, spans_of
-from headstart.tasks.tag_view import (
-    COLOURS,
-    STYLE,
-    MarkedSentence,
-    colours_of,
-    html_page,
-    legend,
-    terminal_view,
-    to_jsonl,
-)
+from headstart.tasks.spans import Span
+from headstart.tasks.tag_view import COLOURS, STYLE, MarkedSentence, colours_of, html_page, terminal_view
 
 WORDS = ["Anna", "Smith", "flew", "to", "Rome", "."]
 SPANS = [Span(0, 2, "PER"), Span(4, 5, "LOC")]
@@ -52,18 +40,18 @@ class Reader(HTMLParser):
 
 
 def test_the_terminal_shows_types_with_and_without_colours() -> None:
-    view = terminal_view(WORDS, SPANS)
+    view = terminal_view(MarkedSentence(WORDS, SPANS))
     assert view.plain == "[Anna Smith PER] flew to [Rome LOC] ."
     shown = io.StringIO()
     Console(file=shown, force_terminal=True, color_system="truecolor", width=200).print(view)
     assert "\x1b[" in shown.getvalue()
-    assert legend(["PER", "LOC", "PER"]).plain == "LOC  PER"
-    assert terminal_view(["a"], [Span(0, 1, "")]).plain == "[a]"
+    assert terminal_view(MarkedSentence(["a"], [Span(0, 1, "")])).plain == "[a]"
 
 
 def test_the_terminal_keeps_the_text_as_it_was_written_but_no_controls() -> None:
     text = "In  Rome\x1b[2J,\tyes"
-    view = terminal_view(["In", "Rome", ",", "yes"], [Span(1, 2, "LOC")], text, [(0, 2), (4, 8), (12, 13), (14, 17)])
+    offsets = [(0, 2), (4, 8), (12, 13), (14, 17)]
+    view = terminal_view(MarkedSentence(["In", "Rome", ",", "yes"], [Span(1, 2, "LOC")], text, offsets))
     assert view.plain == "In  [Rome LOC] [2J, yes"
 
 
@@ -74,39 +62,6 @@ def test_a_type_keeps_its_colour() -> None:
     many = [f"type {number}" for number in range(len(COLOURS))]
     assert sorted(colours_of(many).values()) == list(range(len(COLOURS)))
     assert len(colours_of([*many, "one more"])) == len(COLOURS) + 1
-
-
-def test_json_has_exact_places_in_the_text() -> None:
-    rng = random.Random(0)
-    for _ in range(200):
-        text = " ".join(rng.choices(["Rome", "e\u0301te\u0301", "👩‍👩‍👧", "\t", "漢字", "don't", "U.S."], k=8)).strip()
-        words = [word for sentence in sentences_and_words(text) for word in sentence]
-        tags = rng.choices(["O", "B-X", "I-X", "B-Y"], k=len(words))
-        row = json.loads(
-            to_jsonl(text, [word.word for word in words], [(word.start, word.end) for word in words], spans_of(tags))
-        )
-        assert row["text"] == text
-        assert row["words"] == [word.word for word in words]
-        assert spans_of(row["tags"]) == spans_of(tags)
-        for entity, span in zip(row["entities"], spans_of(tags), strict=True):
-            assert text[entity["start"] : entity["end"]] == entity["text"]
-            assert (entity["start"], entity["type"]) == (words[span.start].start, span.type)
-
-
-def test_json_by_hand() -> None:
-    line = to_jsonl(
-        "Ah,\nNew  York", ["Ah", ",", "New", "York"], [(0, 2), (2, 3), (4, 7), (9, 13)], [Span(2, 4, "LOC")]
-    )
-    assert json.loads(line) == {
-        "text": "Ah,\nNew  York",
-        "words": ["Ah", ",", "New", "York"],
-        "tags": ["O", "O", "B-LOC", "I-LOC"],
-        "entities": [{"start": 4, "end": 13, "text": "New  York", "type": "LOC"}],
-    }
-    assert "\n" not in line
-    assert json.loads(to_jsonl("é \ud800", ["é"], [(0, 1)], [], ["NN"]))["tags"] == ["NN"]
-    with pytest.raises(ValueError, match="'b' does not stand at 0 to 1"):
-        to_jsonl("a", ["b"], [(0, 1)], [])
 
 
 def test_the_page_is_well_formed_escaped_and_complete() -> None:
@@ -124,7 +79,7 @@ def test_the_page_is_well_formed_escaped_and_complete() -> None:
     assert "http" not in page
     assert "url(" not in page
     assert "1 sentence, 0 entities" in html_page([MarkedSentence(["a"], [])], "t")
-    assert "1 sentence, 1 tag<" in html_page([MarkedSentence(["a"], [Span(0, 1, "NN")])], "t", ("tag", "tags"))
+    assert "1 sentence, 1 entity<" in html_page([MarkedSentence(["a"], [Span(0, 1, "PER")])], "t")
 
 
 def test_the_page_shows_the_text_as_it_was_written() -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import DataError
-from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, load_wordpiece
+from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer
 from headstart.text.wordpiece_learning import learn_wordpiece
+from headstart.text.wordpiece_loading import load_wordpiece
 
 BERT_VOCAB = Path(__file__).parents[3] / "shared" / "data" / "bert_vocab" / "bert-base-uncased-vocab.txt"
 
@@ -157,6 +158,18 @@ def test_spans_point_into_the_text_as_given(tmp_path):
     assert encoding.words.tolist()[-4:] == [2, 3, 4, 4]
     assert text[slice(*encoding.spans[encoding.words == 1][0])] == ","
     assert tokenizer.encode("").spans.shape == (0, 2)
+
+
+def test_a_lone_surrogate_is_read_as_the_replacement_character(tmp_path):
+    tokenizer = load_wordpiece(write_vocab(tmp_path), lowercase=True)
+    for text in ("the cat \ud800", "ca\udfffts the", "\ud800"):
+        plain = text.translate(dict.fromkeys(range(0xD800, 0xE000), "\ufffd"))
+        found, wanted = tokenizer.encode(text), tokenizer.encode(plain)
+        assert found.text == text
+        assert found.spans.tolist() == wanted.spans.tolist()
+        for ids in (tokenizer.encode(text), tokenizer.encode_ids(text), tokenizer.encode_sentences([text])):
+            assert ids.ids.tolist() == wanted.ids.tolist()
+        assert tokenizer.encode_words(text.split()).ids.tolist() == tokenizer.encode_words(plain.split()).ids.tolist()
 
 
 def test_marks_keep_their_ids_in_text(tmp_path):

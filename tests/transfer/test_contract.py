@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,12 @@ import numpy as np
 import pytest
 import torch
 
+from headstart.encoders.kernels.dropout import Dropout
 from headstart.encoders.registry import ENCODERS
 from headstart.progress import result_of
 from headstart.tasks import TASKS, task_class
+from headstart.tasks.conll import TaggedSentence
+from headstart.transfer import fitting
 from headstart.transfer.fit import Fitted, transfer_once, untrained
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.start import Start, open_start, settings_for
@@ -59,6 +65,7 @@ def test_an_answer_depends_on_its_example_alone_and_survives_saving(
 ) -> None:
     examples = tiny_examples[task]
     model = fitted(starts[kind], task, how, examples, FEW).model
+    assert not any(parameter.requires_grad for parameter in model.model.parameters())
     together = row_scores(model, examples, range(len(examples)))
     backward = row_scores(model, examples, range(len(examples))[::-1])[::-1]
     alone = [row_scores(model, examples, [i])[0] for i in range(len(examples))]
@@ -67,6 +74,7 @@ def test_an_answer_depends_on_its_example_alone_and_survives_saving(
         np.testing.assert_allclose(other, reference, atol=1e-5)
     model.save(tmp_path / "run", {})
     loaded = load_task_model(tmp_path / "run")
+    assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
     for one, reference in zip(row_scores(loaded, examples, range(len(examples))), together, strict=True):
         assert np.array_equal(one, reference)
     before, after = model.answers(examples).answers, loaded.answers(examples).answers
@@ -103,6 +111,37 @@ def test_eight_examples_are_learned_by_heart(
 ) -> None:
     examples = tiny_examples[task][:8]
     assert fitted(starts[kind], task, how, examples, BY_HEART).score == 1.0
+
+
+@pytest.mark.parametrize(("kind", "how"), [(kind, how) for kind in ENCODERS for how in HOWS])
+def test_documents_are_learned_in_several_passes_as_in_one(
+    kind: str,
+    how: str,
+    starts: dict[str, Start],
+    tiny_examples: dict[str, list[Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    with_threads: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    parts = [tiny_examples["tag"][first : first + 5] for first in (0, 5)]
+    documents = [
+        TaggedSentence(*(tuple(chain(*lists)) for lists in ([e.words for e in part], [e.tags for e in part])), "text")
+        for part in parts
+    ]
+    start = copy.deepcopy(starts[kind])
+    assert start.pretrained is not None
+    for module in start.pretrained.encoder.modules():
+        if isinstance(module, Dropout):  # each pass draws its own
+            module.threshold = 0
+    settings = {"longest": 8, "network": {"dropout": 0.0}, "fitting": {"min_steps": 3, "epochs": 0.1}}
+    weights = []
+    for most in (100_000, 1):
+        monkeypatch.setattr(fitting, "PASS_TOKENS", most)
+        with with_threads(2 if (kind, how) == ("bert", "finetune") else 1):  # whose batches are divided between cores
+            model = fitted(start, "tag", how, documents, settings).model
+        data, _ = model.prepare(documents)
+        assert (len(fitting.passes_of(data, [0, 1], in_parts=False)) > 3) == (most == 1)
+        weights.append(torch.cat([parameter.flatten() for parameter in model.model.parameters()]))
+    torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kind", "task", "how"), EVERY)

@@ -10,22 +10,28 @@ import pytest
 import torch
 
 import headstart
+from headstart.batches.rows import AnyText, Joined
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of
+from headstart.text.characters import character_table
 from headstart.transfer import features
-from headstart.transfer.features import gather
+from headstart.transfer.features import encoder_fingerprint, gather, texts_digest
 
 TEXTS = ["The cat likes the film .", "Nobody", "A dog watches old songs and the old actor hates a long play ."]
+
+
+def entries(cache: Path) -> list[Path]:
+    return list((cache / "features").iterdir())
 
 
 @pytest.mark.parametrize("kind", ["static", "elmo", "bert"])
 def test_cached_features_equal_uncached_ones(kind: str, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     pretrained = headstart.load(pretrained_runs[kind])
     expected = pretrained.represent(TEXTS)
-    for fresh in (True, False):
+    for _ in range(2):
         table = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
-        assert table.fresh is fresh
+        assert len(entries(tmp_path)) == 1
         R = table.batch([table.rows[text] for text in TEXTS])
         for row, vectors in enumerate(expected):
             n = vectors.shape[1]
@@ -64,7 +70,31 @@ def test_another_encoder_text_or_option_is_another_entry(
         options["longest"] = 5
     else:
         options["with_first"] = True
-    assert result_of(gather(pretrained, texts, cache=tmp_path, **options)).fresh
+    result_of(gather(pretrained, texts, cache=tmp_path, **options))
+    assert len(entries(tmp_path)) == 2
+
+
+def test_vectors_that_were_given_ready_are_another_entry(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    pretrained = headstart.load(pretrained_runs["elmo"])
+    before = encoder_fingerprint(pretrained.encoder)
+    ready = torch.ones(1, pretrained.encoder.config.projection)
+    pretrained.encoder.characters.remember(torch.from_numpy(character_table(["Nobody"])), ready)
+    given = encoder_fingerprint(pretrained.encoder)
+    pretrained.encoder.characters.remember(torch.from_numpy(character_table(["Nobody"])), 2 * ready)
+    assert len({before, given, encoder_fingerprint(pretrained.encoder)}) == 3
+    pretrained.encoder.drop_given_vectors()
+    assert encoder_fingerprint(pretrained.encoder) == before
+
+
+def test_texts_that_differ_never_share_an_entry() -> None:
+    texts: list[AnyText] = [
+        *["", "a", "ab", "a b", "\0a", "\0a\0b", "\1a\1b", "a?", "a\ud800", "a\ufffd"],
+        *[(), ("",), ("a",), ("ab",), ("a b",), ("a", "b"), ("a\0b",), ("a", "b", ""), ("", "a", "b")],
+        *[Joined("a", "b"), Joined("ab", ""), Joined("", "ab"), Joined("a\1b", ""), Joined("a", "\1b")],
+        *[Joined(("a",), "b"), Joined("a", ("b",)), Joined(("a", "b"), "")],
+    ]
+    lists: list[list[AnyText]] = [*([text] for text in texts), [], ["a", "b"], ["", "ab"], [("a",), ("b",)]]
+    assert len({texts_digest(some) for some in lists}) == len(lists)
 
 
 def test_large_tables_are_halved(
@@ -109,3 +139,11 @@ def test_means_are_those_of_the_words_and_a_text_without_words_has_none(
     for row, vectors in enumerate(pretrained.represent(TEXTS)):
         np.testing.assert_allclose(R.layers[:, row, 0].numpy(), vectors.mean(1), atol=1e-5)
     assert not R.layers[:, 3].any()
+
+
+def test_no_texts_are_an_empty_batch(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    table = result_of(gather(headstart.load(pretrained_runs["static"]), TEXTS, longest=64, cache=tmp_path))
+    K, D = table.shape
+    for R in (table.batch([]), table.means([])):
+        assert R.layers.shape == (K, 0, 1, D)
+        assert R.mask.shape == (0, 1)

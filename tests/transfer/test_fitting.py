@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,17 @@ from torch import Tensor, nn
 from headstart.errors import DataError
 from headstart.tasks.base import Passage
 from headstart.tasks.classify import Classify, TextExample
-from headstart.transfer.fitting import FitResult, FittingConfig, ModelInput, answers_of, epoch_batches, fit, rates
+from headstart.transfer import fitting
+from headstart.transfer.fitting import (
+    FitResult,
+    FittingConfig,
+    ModelInput,
+    answers_of,
+    epoch_batches,
+    fit,
+    passes_of,
+    rates,
+)
 
 TASK = Classify(("below", "above"))
 
@@ -177,6 +188,65 @@ def test_an_example_of_several_rows_weighs_as_the_sum_of_its_answers() -> None:
         steps, _ = run(fit(model, TASK, "finetune", joined, None, config, seed=0))
         losses.append(steps[0].loss)
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def documents(model: nn.Module, sizes: Sequence[int]) -> ModelInput:
+    """Examples of so many rows each."""
+    ends = np.cumsum([0, *sizes]).tolist()
+    rows = [range(first, last) for first, last in pairwise(ends)]
+    return replace(
+        examples(model, ends[-1], 0),
+        rows=rows,
+        examples=[TextExample("a document")] * len(sizes),
+        passages=[[Passage("a text")] * len(own) for own in rows],
+    )
+
+
+class Pulled(TwoStages):
+    """With a penalty, which a step must count once."""
+
+    def penalty(self) -> Tensor:
+        return self.head.weight.square().sum()
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_step_in_several_passes_is_the_step_in_one(in_parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = []
+    for most in (10_000, 1):
+        monkeypatch.setattr(fitting, "PASS_TOKENS", most)
+        model, sizes = Pulled(), [7, 0, 20, 1, 9, 0]
+        model.in_parts = in_parts
+        train = documents(model, sizes)
+        read: list[int] = []
+
+        def watched(rows: Sequence[int], train: ModelInput = train, read: list[int] = read) -> tuple[Tensor, Tensor]:
+            read.append(len(rows) * max(train.lengths[row] for row in rows))
+            return train.scores(rows)
+
+        config = FittingConfig(min_steps=3, epochs=0.1, batch=len(sizes))
+        steps, _ = run(fit(model, TASK, "finetune", replace(train, scores=watched), None, config, seed=0))
+        weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+        results.append(([step.loss for step in steps], weights, max(read)))
+    (whole_losses, whole, whole_tokens), (losses, split, tokens) = results
+    assert losses == pytest.approx(whole_losses, rel=1e-5)
+    torch.testing.assert_close(split, whole, rtol=1e-4, atol=1e-6)
+    assert tokens <= 5 * 6 < whole_tokens
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_examples_of_one_passage_are_read_in_one_pass_however_long_they_are(in_parts: bool) -> None:
+    train = replace(documents(TwoStages(), [1] * 40), lengths=[10_000] * 40)
+    (parts,) = passes_of(train, range(32), in_parts)
+    assert sorted(row for part in parts for row in part) == list(range(32))
+
+
+def test_a_batch_without_passages_changes_nothing() -> None:
+    model = TwoStages()
+    before = [p.detach().clone() for p in model.parameters()]
+    config = FittingConfig(min_steps=2, epochs=0.1)
+    steps, _ = run(fit(model, TASK, "finetune", documents(model, [0, 0]), None, config, seed=0))
+    assert [step.loss for step in steps] == [0.0, 0.0]
+    assert all(torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))
 
 
 def test_without_gold_answers_nothing_is_scored() -> None:

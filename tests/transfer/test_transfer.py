@@ -14,7 +14,7 @@ import headstart
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import Notice, result_of
-from headstart.report.results import TransferResults
+from headstart.report.results_json import transfer_from_json, transfer_to_json
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.reading import ExamplesConfig
 from headstart.transfer.classifier import Classifier, load_classifier
@@ -75,6 +75,23 @@ def test_predict_after_reload_equals_predict_before(
     assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
 
 
+@pytest.mark.parametrize("how", ["frozen", "finetune", "gradual"])
+def test_an_elmo_with_ready_vectors_answers_after_reload_as_before(
+    how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    files = result_of(headstart.export(pretrained_runs["elmo"], "elmo", tmp_path / "elmo", words=["film", "superb"]))
+    with h5py.File(files / "token_embeddings.hdf5", "r+") as file:
+        file["embedding"][...] = 1.0  # not what the characters give
+    start = open_start(files)
+    train, dev = (read(path) for path in labelled)
+    config = settings_for(Classify, start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
+    fitted = result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0, cache=tmp_path))
+    before = Classifier(fitted.model).predict_proba(NEW_TEXTS)
+    fitted.model.save(tmp_path / "run", {})
+    assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
+
+
 @pytest.mark.parametrize("kind", ["static", "elmo", "bert"])
 @pytest.mark.parametrize("how", ["frozen", "finetune"])
 def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
@@ -88,9 +105,7 @@ def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
         transfer_once(start, settings_for(Classify, start, how, QUICK), Classify.learn(train), train, dev, seed=0)
     )
     assert encoder_fingerprint(start.pretrained.encoder) == before
-    encoder = fitted.model.model.encoder
-    assert encoder is not None
-    assert (encoder_fingerprint(encoder) == before) == (how == "frozen")
+    assert (encoder_fingerprint(fitted.model.encoder) == before) == (how == "frozen")
 
 
 def test_a_frozen_heads_epochs_do_no_encoder_work(
@@ -129,9 +144,9 @@ def test_seeds_report_mean_spread_and_every_run(labelled: tuple[Path, Path], tmp
     assert results.spread == pytest.approx(torch.tensor(scores, dtype=torch.float64).std().item())
     assert scores[results.best_seed] == max(scores)
     written = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert written == json.loads(json.dumps(results.as_json()))
+    assert written == json.loads(json.dumps(transfer_to_json(results)))
     assert written["accuracy"] == results.mean
-    assert TransferResults.from_json(written) == results
+    assert transfer_from_json(written) == results
     card = (tmp_path / "run" / "CARD.md").read_text()
     assert "over 3 seeds" in card
     assert "one seed only" not in card
@@ -196,10 +211,45 @@ def test_a_classifier_that_was_never_trained_refuses(
         load_classifier(tmp_path / "run").predict(NEW_TEXTS)
 
 
+def test_texts_may_come_from_a_generator(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    run("scratch", "frozen", labelled, tmp_path / "run")
+    classifier = load_classifier(tmp_path / "run")
+    assert classifier.predict(text for text in NEW_TEXTS) == classifier.predict(NEW_TEXTS)
+    assert (classifier.predict_proba(iter(NEW_TEXTS)) == classifier.predict_proba(NEW_TEXTS)).all()
+    with pytest.raises(DataError, match="Text 2 of 2 is empty"):
+        classifier.predict(iter(["fine", ""]))
+
+
 def test_an_empty_text_cannot_be_classified(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     run("scratch", "frozen", labelled, tmp_path / "run")
     with pytest.raises(DataError, match="Text 2 of 2 is empty"):
         load_classifier(tmp_path / "run").predict(["fine", "  "])
+
+
+@pytest.mark.parametrize("kind", ["scratch", "static", "elmo", "bert"])
+def test_pooling_the_first_word_of_a_text_without_words_reads_no_neighbour(
+    kind: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = {"network": {"cell": "none", "pool": "first"}, "fitting": {"min_steps": 3, "epochs": 0.1}}
+    run(source_of(kind, pretrained_runs), "frozen", labelled, tmp_path / "run", settings=settings)
+    classifier = load_classifier(tmp_path / "run")
+    wordless = "\u200b"
+    alone = classifier.predict_proba([wordless])[0]
+    for neighbour in NEW_TEXTS:
+        for texts in ([wordless, neighbour], [neighbour, wordless]):
+            found = classifier.predict_proba(texts)[texts.index(wordless)]
+            assert found == pytest.approx(alone, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["scratch", "static", "elmo", "bert"])
+def test_a_lone_surrogate_is_classified_as_the_replacement_character(
+    kind: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    settings = {"fitting": {"min_steps": 2, "epochs": 0.1}}
+    run(source_of(kind, pretrained_runs), "finetune", labelled, tmp_path / "run", settings=settings)
+    classifier = load_classifier(tmp_path / "run")
+    found, wanted = (classifier.predict_proba([f"The film {character} ."]) for character in ("\ud800", "\ufffd"))
+    assert (found == wanted).all()
 
 
 def test_a_classifier_is_not_a_start(labelled: tuple[Path, Path], tmp_path: Path) -> None:
@@ -250,6 +300,16 @@ def test_more_than_two_labels_keep_their_names(tmp_path: Path) -> None:
     events = list(transfer(train=path, dev=path, out=tmp_path / "run", seeds=1, settings=QUICK))
     assert events[-1].results.classes == ["0", "1", "2"]
     assert load_classifier(tmp_path / "run").predict(["a blue thing", "a red thing"]) == ["2", "0"]
+
+
+@pytest.mark.parametrize("how", ["frozen", "finetune", "gradual"])
+def test_from_scratch_and_from_an_encoder_cannot_both_be_asked_for(
+    how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=r"but elmo was given to start from\. Leave one of them out"):
+        run(pretrained_runs["elmo"], how, labelled, tmp_path / "run", settings={"how": "scratch"})
+    assert not (tmp_path / "run").exists()
+    assert settings_for(Classify, open_start("scratch"), how, {"how": "scratch"}).how == "scratch"
 
 
 def test_settings_are_those_of_the_start() -> None:

@@ -209,14 +209,14 @@ def change_options(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Non
         (lambda o: o.pop("char_cnn"), r"the key 'char_cnn' is missing"),
         (lambda o: o["lstm"].update(dim="6"), r"'lstm\.dim': input should be a valid integer; got '6'"),
         (lambda o: o["lstm"].update(n_layers=3), r"'RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0' is missing"),
-        (lambda o: o["lstm"].update(dim=10**12), r"Cell0/LSTMCell/W_0' has shape \(8, 24\), but its options want"),
+        (lambda o: o["lstm"].update(dim=10**12), r"Cell0/LSTMCell/W_0' has shape \(8, 24\), but the options say"),
         (lambda o: o["char_cnn"].update(n_characters=300), r"'char_cnn\.n_characters': input should be 261 or 262"),
-        (lambda o: o["char_cnn"].update(max_characters_per_token=20), r"is 20; Headstart spells a word in 50"),
+        (lambda o: o["char_cnn"].update(max_characters_per_token=20), r"is 20; only models with 50"),
         (
             lambda o: o["char_cnn"].update(activation="gelu"),
             r"'char_cnn\.activation': input should be 'relu' or 'tanh'",
         ),
-        (lambda o: o["char_cnn"].update(filters=[[1]]), r"'char_cnn\.filters' must be \[width, how many\] pairs"),
+        (lambda o: o["char_cnn"].update(filters=[[1]]), r"'char_cnn\.filters' must be \[width, count\] pairs"),
         (lambda o: o["char_cnn"].update(filters=[[1, 3], [2, 5]]), r"'CNN/W_cnn_1' has shape \(1, 2, 3, 4\)"),
     ],
 )
@@ -319,7 +319,7 @@ def test_a_vocabulary_in_any_order_keeps_its_rows(tmp_path: Path) -> None:
         (b"<S>\n</S>\n<UNK>\n", r"'embedding' has 4 rows, but the vocabulary has 3 words"),
         (b"<S>\n</S>\ncat\ndog\n", r"<UNK> is missing"),
         (b"<S>\n</S>\n<UNK>\n\ncat\n", r"vocab\.txt:4: the line is empty"),
-        (b"<S>\n</S>\n<UNK>\n<S>\n", r"vocab\.txt:4: the word '<S>' stands there a second time"),
+        (b"<S>\n</S>\n<UNK>\n<S>\n", r"vocab\.txt:4: the word '<S>' is there twice"),
         (b"<S>\n</S>\n<UNK>\n\xff\n", r"not UTF-8"),
     ],
 )
@@ -336,7 +336,7 @@ def test_vectors_of_another_width_are_refused(tmp_path: Path) -> None:
     _, folder = written(tmp_path / "elmo", ["cat"])
     with h5py.File(folder / "token_embeddings.hdf5", "w") as file:
         file["embedding"] = np.zeros((4, 5), np.float32)
-    with pytest.raises(CheckpointError, match=r"'embedding' has shape \(4, 5\), but its options want \(4, 4\)"):
+    with pytest.raises(CheckpointError, match=r"'embedding' has shape \(4, 5\), but the options say \(4, 4\)"):
         read_back(folder)
 
 
@@ -347,7 +347,7 @@ def test_nothing_is_written_over_or_left_half_written(tmp_path: Path, monkeypatc
     with pytest.raises(CheckpointError, match="already there and not an empty folder"):
         write_elmo(made, folder / "options.json")
     for word in ("two\nlines", "", " x", "\ud800"):
-        with pytest.raises(ConfigError, match="cannot stand in a vocabulary"):
+        with pytest.raises(ConfigError, match="cannot be written as a line of a vocabulary"):
             write_elmo(made, tmp_path / "words", [word])
     with pytest.raises(CheckpointError, match=r"cannot be written \(.+\)\. Give another --out"):
         write_elmo(made, folder / "options.json" / "inside")

@@ -199,7 +199,7 @@ def test_offline_says_why_and_what_to_put_where(tiny: Entry, real_pip: None, ind
     home = tmp_path / "home"
     with pytest.raises(DataError) as raised:
         result(fetch("tiny", home))
-    assert "tiny==1.0 of the package index (No matching distribution found for tiny==1.0)" in str(raised.value)
+    assert "tiny==1.0 from the package index (No matching distribution found for tiny==1.0)" in str(raised.value)
     assert f"Put text.txt into {home / 'models' / 'tiny'} by hand" in str(raised.value)
     (home / "models" / "tiny").mkdir(parents=True)
     (home / "models" / "tiny" / "text.txt").write_bytes(TEXT)
@@ -212,7 +212,7 @@ def test_every_source_is_tried_and_named(tiny: Entry, tmp_path: Path, monkeypatc
     monkeypatch.setitem(catalogue(), "tiny", replace(tiny, sources=(broken, tiny.sources[0])))
     assert result(fetch("tiny", tmp_path / "home")).is_dir()
     monkeypatch.setitem(catalogue(), "tiny", replace(tiny, sources=(broken, broken)))
-    with pytest.raises(DataError, match=r"nothing==2\.0 of .*; nothing==2\.0 of the package index"):
+    with pytest.raises(DataError, match=r"nothing==2\.0 from .*; nothing==2\.0 from the package index"):
         result(fetch("tiny", tmp_path / "elsewhere"))
 
 

@@ -153,18 +153,15 @@ def test_a_bert_is_fetched_checked_and_kept(hub: Hub, tmp_path: Path) -> None:
     assert len(hub.asked) == asked
 
 
-def test_a_revision_has_its_own_folder_and_files_can_be_named(hub: Hub, tmp_path: Path) -> None:
-    sha256 = hashlib.sha256(BERT["vocab.txt"]).hexdigest()
-    folder, _ = result(fetch_hub("org/model", tmp_path, revision="v1", files={"vocab.txt": sha256}))
+def test_a_revision_has_its_own_folder(hub: Hub, tmp_path: Path) -> None:
+    folder, _ = result(fetch_hub("hf:org/model@v1", tmp_path))
     assert folder == tmp_path / "hub" / "org--model@v1"
-    assert files(folder) == ["checked", "vocab.txt"]
-    with pytest.raises(DataError, match=r"vocab\.txt has the sha256 .*, wanted b{64}"):
-        result(fetch_hub("org/model", tmp_path / "other", files={"vocab.txt": "b" * 64}))
+    assert files(folder) == ["checked", "config.json", "model.safetensors", "vocab.txt"]
 
 
 def test_a_broken_download_is_gone_on_with(hub: Hub, tmp_path: Path) -> None:
     hub.breaks_after = 2_500_000
-    with pytest.raises(DataError, match=r"could not be fetched: .*the connection broke"):
+    with pytest.raises(DataError, match=r"could not be downloaded: .*the connection broke"):
         result(fetch_hub("org/model", tmp_path))
     assert not (tmp_path / "hub" / "org--model").exists()
     arrived = max(path.stat().st_size for path in (tmp_path / "partial").rglob("*") if path.is_file())
@@ -192,12 +189,12 @@ def test_contents_that_are_not_what_the_hub_states_are_not_used(
 @pytest.mark.parametrize(
     ("repo", "reason"),
     [
-        ("org/unknown", "the Hub knows no repository org/unknown, or it is private"),
+        ("org/unknown", "the Hub has no repository org/unknown, or it is private"),
         ("org/model@v2", "org/model has no revision 'v2'"),
     ],
 )
 def test_what_is_not_there_is_one_sentence(hub: Hub, tmp_path: Path, repo: str, reason: str) -> None:
-    with pytest.raises(DataError, match=f"could not be fetched: {reason}"):
+    with pytest.raises(DataError, match=f"could not be downloaded: {reason}"):
         result(fetch_hub(repo, tmp_path))
 
 
@@ -209,7 +206,7 @@ def test_a_gated_repository_says_what_to_do(hub: Hub, tmp_path: Path) -> None:
 
 def test_a_repository_without_usable_files(hub: Hub, tmp_path: Path) -> None:
     hub.files = {"config.json": b"{}", "flax_model.msgpack": b"weights of another library"}
-    with pytest.raises(DataError, match=r"it holds no BERT .* and no ELMo"):
+    with pytest.raises(DataError, match=r"it holds neither a BERT .* nor an ELMo"):
         result(fetch_hub("org/model", tmp_path))
 
 
@@ -237,6 +234,16 @@ def test_an_entry_of_the_catalogue_comes_from_the_hub(
     folder, _ = result(fetch("tiny", tmp_path))
     assert folder == tmp_path / "models" / "tiny"
     assert files(tmp_path) == [f"models/tiny/{name}" for name in ("checked", "config.json", "vocab.txt")]
+
+
+def test_the_catalogues_checksum_goes_before_the_hubs(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = Entry("tiny", "bert", "a test", "none", 9, (HubSource("org/model", COMMIT),), {"vocab.txt": "b" * 64}, {})
+    monkeypatch.setitem(catalogue(), "tiny", entry)
+    with pytest.raises(DataError, match=r"vocab\.txt has the sha256 .*, wanted b{64}"):
+        result(fetch("tiny", tmp_path))
+    assert files(tmp_path) == []
 
 
 def test_a_home_that_cannot_be_a_folder_names_the_variable(tmp_path: Path) -> None:

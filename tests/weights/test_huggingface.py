@@ -213,7 +213,7 @@ def test_untied_without_a_matrix_uses_the_word_embeddings(tmp_path: Path) -> Non
     edit_config(tmp_path, tie_word_embeddings=False)
     pretrained = read_huggingface(tmp_path)
     assert_same(ours(pretrained), reference(model))
-    assert "the word embeddings serve" in pretrained.notices[0]
+    assert "the word embeddings are used" in pretrained.notices[0]
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -252,9 +252,9 @@ def test_missing_and_surplus_parts_are_told_in_one_sentence(tmp_path: Path) -> N
     edit_weights(tmp_path, edit)
     pretrained = read_huggingface(tmp_path)
     assert pretrained.notices == (
-        f"{tmp_path.name}: it has no pooler, so tanh of the first piece's vector stands for a sequence; it has no "
-        "whole head next, which BertForPreTraining promises; not used: projection.0, projection.1, projection.2 and 2 "
-        "more.",
+        f"{tmp_path.name}: it has no pooler, so tanh of the first piece's vector is used as the pooled vector; it "
+        "lacks the head next of BertForPreTraining, or a part of it; not used: projection.0, projection.1, "
+        "projection.2 and 2 more.",
     )
     assert tuple(pretrained.heads) == ("masked",)
     found, expected = ours(pretrained), reference(model)
@@ -291,7 +291,7 @@ def test_casing_comes_from_the_files(tmp_path: Path) -> None:
     build_wordpiece(PIECES, lowercase=False).save(tmp_path)
     assert read_huggingface(tmp_path).notices == ()
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    assert "do_lower_case = true, against tokenizer.json" in read_huggingface(tmp_path).notices[0]
+    assert "do_lower_case = true, but tokenizer.json disagrees" in read_huggingface(tmp_path).notices[0]
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_weights_that_do_not_fit(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for name, tensor, message in (
         ("embeddings.LayerNorm.bias", torch.zeros(24, dtype=torch.int8), r"LayerNorm.bias' holds torch.int8"),
-        ("bert.embeddings.LayerNorm.bias", torch.zeros(24), r"two of its tensors are 'embeddings.LayerNorm.bias'"),
+        ("bert.embeddings.LayerNorm.bias", torch.zeros(24), r"has the tensor 'embeddings.LayerNorm.bias' twice"),
         ("classifier.weight", torch.zeros(2, 23), r"'classifier.weight' has shape \(2, 23\), wanted \(2, 24\)"),
     ):
         edit_weights(tmp_path, lambda w, n=name, t=tensor: {**w, "classifier.bias": torch.zeros(2), n: t})

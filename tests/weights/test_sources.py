@@ -101,7 +101,7 @@ BAD = {
     "some/folder": (CheckpointError, "nor such a name in the catalogue. `headstart get --list`"),
     "rotten-tomatoes": (ConfigError, "is labelled text"),
     "{tmp}/weights.hdf5": (CheckpointError, "an ELMo is two files"),
-    "{tmp}/model.safetensors": (CheckpointError, "give the folder that it lies in"),
+    "{tmp}/model.safetensors": (CheckpointError, "give the folder it is in"),
     "{tmp}/options.json,{tmp}/none.hdf5": (CheckpointError, "none.hdf5: there is no such file"),
     "{tmp}/empty": (CheckpointError, "nothing in this folder can be opened"),
     "{tmp}/letter.txt": (DataError, "letter.txt"),

@@ -99,8 +99,8 @@ def test_nothing_in_a_pytorch_file_is_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({**TENSORS, "epoch": 3}, "the entry 'epoch' is a int; wanted nothing but tensors"),
-        ({3: TENSORS["b"]}, "the entry 3 is a Tensor; wanted nothing but tensors by name"),
+        ({**TENSORS, "epoch": 3}, "the entry 'epoch' is a int; wanted tensors by name"),
+        ({3: TENSORS["b"]}, "the entry 3 is a Tensor; wanted tensors by name, and nothing else"),
         ([TENSORS["b"]], "holds a list; wanted a dictionary of tensors"),
         ({"state_dict": {"a": None}}, "the entry 'a' is a NoneType"),
     ],

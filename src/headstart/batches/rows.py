@@ -50,7 +50,6 @@ class TextBatch:
     mask: Tensor
     segments: Tensor | None
     word_starts: Tensor
-    gold: Tensor | None = None
 
     @property
     def at_words(self) -> Tensor:
@@ -62,12 +61,14 @@ class TextBatch:
 
     def to(self, device: torch.device) -> TextBatch:
         segments = None if self.segments is None else self.segments.to(device)
-        gold = None if self.gold is None else self.gold.to(device)
-        return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device), gold)
+        return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device))
 
 
 class RowBuilder(Protocol):
     """What `text_row` asks of an encoder; every `headstart.encoders.base.Encoder` has it."""
+
+    @property
+    def marks(self) -> int: ...
 
     def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow: ...
 
@@ -86,13 +87,16 @@ def text_row(
 
     longest: tokens (words, or pieces) that are kept besides the encoder's marks; see `kept_tokens` and `kept_of_pair`.
 
-    with_first: count the sequence's first position, such as [CLS], as if it were a word before the others.
+    with_first: count the mark at the sequence's first position, such as [CLS], as if it were a word before the others.
+    An encoder without marks has none: there the first position is the first word.
     """
     if isinstance(text, Joined):
         row = encoder.pair_row(tokenizer, text, longest)
     else:
         row = encoder.row(tokenizer, text, longest)
-    return replace(row, word_starts=np.concatenate([[0], row.word_starts])) if with_first else row
+    if not (with_first and encoder.marks):
+        return row
+    return replace(row, word_starts=np.concatenate([[0], row.word_starts]))
 
 
 def encode_text(tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding:
@@ -124,12 +128,11 @@ def kept_of_pair(first: int, second: int, longest: int | None) -> tuple[int, int
     return (first, longest - first) if first == short else (longest - second, second)
 
 
-def collate(rows: Sequence[TextRow], gold: NDArray[np.int64] | None = None) -> TextBatch:
+def collate(rows: Sequence[TextRow]) -> TextBatch:
     """Rows of different lengths as one batch, padded at the end."""
     ids, mask = padded([row.ids for row in rows])
     word_starts, is_word = padded([row.word_starts for row in rows])
-    targets = None if gold is None else torch.from_numpy(np.asarray(gold, dtype=np.int64))
-    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1), targets)
+    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1))
 
 
 def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:
@@ -141,8 +144,8 @@ def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:
 
 def padded(rows: Sequence[NDArray[Any]]) -> tuple[Tensor, Tensor]:
     """Rows of different lengths as one (B, T, ...) tensor of ids, and its mask."""
-    T = max(1, max(len(row) for row in rows))
-    ids = np.zeros((len(rows), T, *rows[0].shape[1:]), dtype=np.int64)
+    T = max(1, max((len(row) for row in rows), default=0))
+    ids = np.zeros((len(rows), T, *(rows[0].shape[1:] if rows else ())), dtype=np.int64)
     mask = np.zeros((len(rows), T), dtype=bool)
     for number, row in enumerate(rows):
         ids[number, : len(row)] = row

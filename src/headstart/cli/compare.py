@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headstart.cli.transfer import (
+from headstart.cli.options import (
     Column,
     LabelField,
     LabelsAs,
@@ -19,7 +19,7 @@ from headstart.cli.transfer import (
     TextField,
     labelled_input,
     settings_given,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,55 +30,57 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 160
 NARROWEST_COLUMN = 8
 
+Train = Annotated[Path, typer.Option("--train", metavar="FILE", help="Labelled examples to train on.")]
+Dev = Annotated[
+    Path | None,
+    typer.Option(
+        "--dev", metavar="FILE", help="Labelled examples to evaluate on. Default: a tenth of --train, held out."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report, the models and every run.")]
+PretrainOn = Annotated[
+    list[str] | None, typer.Option("--text", metavar="TEXT", help="Unlabelled text to pretrain on; may be repeated.")
+]
+OnePerLine = Annotated[
+    bool | None,
+    typer.Option("--one-per-line/--no-one-per-line", help="In --text's .txt files, each line is a document."),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="SRC", help="An encoder to compare: a run, minilm, other weights. May be repeated."),
+]
+RowNames = Annotated[
+    str | None,
+    typer.Option("--rows", metavar="NAMES", help="Which rows, such as scratch,elmo-frozen. Default: the usual five."),
+]
+Budgets = Annotated[
+    str,
+    typer.Option("--labels", metavar="COUNTS", help="Numbers of labelled examples to train on, such as 50,200,all."),
+]
+Seeds = Annotated[int, typer.Option("--seeds", help="Runs per row and number of examples, each on another sample.")]
+Time = Annotated[
+    str | None, typer.Option("--budget", metavar="TIME", help="Time for all pretraining together. Default: 20m.")
+]
+
 
 def compare(
     task: Task,
     *,
-    train: Annotated[Path, typer.Option("--train", metavar="FILE", help="Labelled examples to train on.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the report, the models and every run.")],
-    dev: Annotated[
-        Path | None,
-        typer.Option(
-            "--dev", metavar="FILE", help="Labelled examples to evaluate on. Default: a tenth of --train, held out."
-        ),
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option("--text", metavar="TEXT", help="Unlabelled text to pretrain on; may be repeated."),
-    ] = None,
-    with_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with", metavar="SRC", help="An encoder to compare: a run, minilm, other weights. May be repeated."
-        ),
-    ] = None,
-    rows: Annotated[
-        str | None,
-        typer.Option(
-            "--rows", metavar="NAMES", help="Which rows, such as scratch,elmo-frozen. Default: the usual five."
-        ),
-    ] = None,
-    labels: Annotated[
-        str,
-        typer.Option(
-            "--labels", metavar="COUNTS", help="Numbers of labelled examples to train on, such as 50,200,all."
-        ),
-    ] = "50,200,1000",
-    seeds: Annotated[
-        int, typer.Option("--seeds", help="Runs per row and number of examples, each on another sample.")
-    ] = 5,
-    budget: Annotated[
-        str | None, typer.Option("--budget", metavar="TIME", help="Time for all pretraining together. Default: 20m.")
-    ] = None,
+    train: Train,
+    out: Out,
+    dev: Dev = None,
+    text: PretrainOn = None,
+    with_: With = None,
+    rows: RowNames = None,
+    labels: Budgets = "50,200,1000",
+    seeds: Seeds = 5,
+    budget: Time = None,
     text_field: TextField = None,
     label_field: LabelField = None,
     labels_as: LabelsAs = None,
     separator: Separator = None,
     column: Column = None,
-    one_per_line: Annotated[
-        bool | None,
-        typer.Option("--one-per-line/--no-one-per-line", help="In --text's .txt files, each line is a document."),
-    ] = None,
+    one_per_line: OnePerLine = None,
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
@@ -146,7 +148,7 @@ def show_results(results: Comparison, out: Path, quiet: bool) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_WIDTH)
     header, rows = table_rows(results)
-    table = Table(title=Text(f"{results.task}: {results.metric_title} in % on {results.dev.path}"))
+    table = Table(title=Text(f"{results.task_title}: {results.metric_title} in % on {results.dev.path}"))
     for number, column in enumerate(header):
         # Without a least width, rich squeezes a wide table on a narrow terminal until nothing can be read.
         table.add_column(column, justify="right" if number else "left", min_width=NARROWEST_COLUMN)
@@ -193,7 +195,7 @@ def mix_lines(results: Comparison) -> list[str]:
 def time_lines(results: Comparison) -> list[str]:
     from headstart.report.wording import duration
 
-    seconds = {entry.row: entry.seconds for entry in results.at_most_labels()}
+    seconds = {entry.row: entry.seconds for entry in results.with_most_labels()}
     lines = []
     for row in results.rows:
         before = row.pretraining_seconds

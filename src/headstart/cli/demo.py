@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from headstart.cli.options import Quiet
+
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the demo; one that was begun there goes on.")] = Path(
@@ -14,7 +16,7 @@ def demo(
     ),
     seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining together, in seconds.")] = 140.0,
     seeds: Annotated[int, typer.Option("--seeds", help="Runs per row and number of examples.")] = 3,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare word vectors, ELMo and BERT on film reviews: pretrain on 25,000, then train on 50 to 1,000 sentences.
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from headstart.cli.transfer import Quiet
-from headstart.cli.weights import SourceArgument, watched
+from headstart.cli.options import Quiet, SourceArgument
+from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
     from headstart.pretrained import Layers

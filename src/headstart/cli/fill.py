@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headstart.cli.weights import SourceArgument, watched
+from headstart.cli.options import Quiet, SourceArgument
+from headstart.cli.weights import watched
 
 Most = Annotated[int, typer.Option("--most", help="How many to show.")]
 
@@ -15,7 +16,7 @@ def fill(
     source: SourceArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text with [MASK] in it.")],
     most: Most = 5,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """The most probable pieces for each [MASK] of a text."""
     from headstart.inspection.fill import fill as run_fill

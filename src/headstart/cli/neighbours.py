@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from headstart.cli.fill import Most, check_most
-from headstart.cli.weights import SourceArgument, watched
+from headstart.cli.options import Quiet, SourceArgument
+from headstart.cli.weights import watched
 
 MOST_SENTENCES = 2_000
 
@@ -22,7 +23,7 @@ def neighbours(
         list[str] | None, typer.Option("--among", metavar="TEXT", help="Text whose sentences are searched.")
     ] = None,
     most: Most = 8,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """The words nearest to WORD: of the vocabulary (word vectors), or in other sentences (ELMo, BERT)."""
     from headstart.errors import ConfigError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.transfer import Column, LabelField, LabelsAs, Separator, TextField, input_settings, labelled_input
+from headstart.cli.options import Column, LabelField, LabelsAs, Separator, TextField, input_settings, labelled_input
 
 if TYPE_CHECKING:
     from headstart.transfer.task_model import TaskModel
@@ -32,6 +32,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
 ) -> None:
     """Score a task model on labelled examples."""
+    from headstart.report.wording import percent
     from headstart.transfer.evaluate import evaluate_model
     from headstart.transfer.loading import load_task_model
 
@@ -41,9 +42,8 @@ def evaluate(
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
-    scores = loaded.task.score_titles()
-    told = ", ".join(f"{title} {100 * found[name]:.1f} %" for name, title in scores.items())
-    typer.echo(f"{found['examples']:,} {loaded.task.many}: {told}")
+    scores = ", ".join(f"{title} {percent(found[name])}" for name, title in loaded.task.score_titles().items())
+    typer.echo(f"{found['examples']:,} {loaded.task.many}: {scores}")
     for line in loaded.task.describe(found):
         typer.echo(line)
     if found["truncated"]:

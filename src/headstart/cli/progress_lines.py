@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich import progress as rich_progress
 from rich.console import Console
@@ -14,7 +13,7 @@ from headstart.pretraining.events import Finished, Planned
 from headstart.pretraining.loop import Step
 from headstart.pretraining.pretrain import Event as PretrainEvent
 from headstart.progress import BYTES, Notice, Progress
-from headstart.report.wording import duration, score
+from headstart.report.wording import duration, percent, score
 from headstart.transfer.fitting import FitStep
 from headstart.transfer.transfer import SeedDone, TransferEvent
 
@@ -23,25 +22,15 @@ SECONDS_BETWEEN_LINES = 10.0
 MEASURED_STEPS = 5
 
 
-class Show(Protocol):
-    """Takes the events of a run as they come."""
-
-    def __call__(self, event: Event) -> None: ...
-    def heading(self, text: str) -> None: ...
-
-
-class Silence:
-    def __call__(self, event: Event) -> None:
-        pass
-
-    def heading(self, text: str) -> None:
-        pass
+def show_nothing(event: Event) -> None:
+    pass
 
 
 @contextmanager
-def display(quiet: bool) -> Iterator[Show]:
+def display(quiet: bool) -> Iterator[Callable[[Event], None]]:
+    """A function that shows the events of a run as they come."""
     if quiet:
-        yield Silence()
+        yield show_nothing
         return
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if console.is_terminal:
@@ -194,7 +183,7 @@ def seed_text(done: SeedDone) -> str:
     task = fitted.model.task
     flag = f"; it COLLAPSED: every {task.one} gets the same answer" if fitted.collapsed else ""
     return (
-        f"seed {done.seed}: dev {task.metric.title} {100 * fitted.score:.1f} %, step {fitted.best_step:,} of "
+        f"seed {done.seed}: dev {task.metric.title} {percent(fitted.score)}, step {fitted.best_step:,} of "
         f"{fitted.steps:,}, {duration(fitted.seconds)}{flag}"
     )
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from headstart.cli.transfer import Quiet
+from headstart.cli.options import Quiet, SourceArgument
 
 if TYPE_CHECKING:
     from headstart.progress import Progress
 
 ResultT = TypeVar("ResultT")
-SOURCES = "A run, a Hugging Face BERT folder, options.json,weights.hdf5, word vectors, hf:org/name or a catalogue name."
-SourceArgument = Annotated[str, typer.Argument(metavar="SRC", help=SOURCES)]
 
 
 def import_(

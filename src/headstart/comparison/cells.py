@@ -12,8 +12,9 @@ from headstart.comparison.events import CellBegan, CellDone
 from headstart.comparison.folder import ComparisonFolder
 from headstart.comparison.rows import Row
 from headstart.comparison.summary import seconds_left, table_so_far
+from headstart.errors import settings_renamed
 from headstart.progress import Notice, Progress
-from headstart.report.results import Cell, Forgetting, LayerWeights
+from headstart.report.results import Cell, LayerWeights
 from headstart.tasks.base import Task
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable
@@ -85,32 +86,30 @@ class Cells:
 
     def _fit(self, place: Place, start: Start, config: TransferConfig) -> Generator[CellEvent, None, Cell]:
         row, labels, seed = place
-        data = self.data
-        fitted = yield from transfer_once(
-            start,
-            config,
-            data.task,
-            data.draws[labels, seed],
-            data.dev,
-            seed=seed,
-            features=self.features.get(row.name),
-            cache=self.cache,
-        )
+        data, features = self.data, self.features.get(row.name)
+        with settings_renamed(lambda setting: f"rows.{row.group}.{setting}"):
+            fitted = yield from transfer_once(
+                start,
+                config,
+                data.task,
+                data.draws[labels, seed],
+                data.dev,
+                seed=seed,
+                features=features,
+                cache=self.cache,
+            )
         cell = cell_of(place, fitted, data)
         if labels == data.labels[-1]:
             if start.run is not None:  # weights of others come without their held-out text
-                cell = replace(cell, forgetting=(yield from self._forgotten(start, fitted)))
+                forgotten = yield from measure_forgetting(start, fitted, cache=self.cache, advice=None)
+                cell = replace(cell, forgetting=forgotten)
             record = {"row": row.name, "labels": labels, "seed": seed, **cell.scores}
             self.folder.keep_if_best(cell, record, lambda path: fitted.model.save(path, record))
         self.folder.write_cell(cell)
         return cell
 
-    def _forgotten(self, start: Start, fitted: Fitted) -> Generator[Progress | Notice, None, Forgetting | None]:
-        return (yield from measure_forgetting(start, fitted, cache=self.cache, advice=""))
-
 
 def cell_of(place: Place, fitted: Fitted, data: Data) -> Cell:
-    """The one place where a fit becomes a cell."""
     row, labels, seed = place
     return Cell(
         row=row.name,
@@ -124,7 +123,7 @@ def cell_of(place: Place, fitted: Fitted, data: Data) -> Cell:
         parameters=fitted.parameters,
         collapsed=fitted.collapsed,
         truncated=fitted.truncated,
-        mix={place: LayerWeights(**weights) for place, weights in fitted.mix.items()},
+        mix={where: LayerWeights(**weights) for where, weights in fitted.mix.items()},
         counts=fitted.counts,
         answers=[answer_of(data.task, *pair) for pair in zip(data.dev, fitted.answers, strict=True)],
     )

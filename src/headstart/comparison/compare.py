@@ -14,7 +14,6 @@ from headstart.comparison.cells import CellEvent, Cells
 from headstart.comparison.data import Budget, Data, baseline_of, check_labels, read_data
 from headstart.comparison.events import Began, Compared, RowPretraining
 from headstart.comparison.folder import ComparisonFolder
-from headstart.comparison.options import with_options_of_compare
 from headstart.comparison.own_encoders import DEFAULT_SECONDS, Recipe, check_recipe, pretrain_own, recipes
 from headstart.comparison.rows import Row, RowEncoder, check_names, choose_rows, kinds_needed
 from headstart.comparison.summary import results_of, table_so_far
@@ -26,6 +25,7 @@ from headstart.progress import Notice, result_of
 from headstart.report.html import csv_text, write_report
 from headstart.report.plots import learning_curve
 from headstart.report.results import Comparison
+from headstart.report.results_json import comparison_to_json
 from headstart.tasks import task_class
 from headstart.tasks.base import Task
 from headstart.tasks.examples import content_of
@@ -110,16 +110,7 @@ def compare(
     if rows is not None:
         check_names(rows)
     given = settings_table(settings)
-    for name, table in given.items():
-        if name not in SETTINGS:
-            raise ConfigError(f"'{name}' cannot be set in a comparison.{nearest(name, SETTINGS)}")
-        if not isinstance(table, dict):
-            raise ConfigError(f"'{name}' is a section with keys; got the value {table!r}.")
-    for where, table in {"transfer": given.get("transfer", {}), **given.get("rows", {})}.items():
-        if isinstance(table, dict) and "how" in table:
-            raise ConfigError(
-                f"'{where}.how' cannot be set in a comparison: each row has its own. Choose rows with --rows."
-            )
+    check_settings(given)
     home = Path(cache) if cache is not None else cache_home()
     request = Request(
         task=kind,
@@ -140,7 +131,20 @@ def compare(
         cache=home,
         workers=workers,
     )
-    return with_options_of_compare(run_comparison(request))
+    return run_comparison(request)
+
+
+def check_settings(given: Table) -> None:
+    for name, table in given.items():
+        if name not in SETTINGS:
+            raise ConfigError(f"'{name}' cannot be set in a comparison.{nearest(name, SETTINGS)}")
+        if not isinstance(table, dict):
+            raise ConfigError(f"'{name}' is a section with keys; got the value {table!r}.")
+    for where, table in {"transfer": given.get("transfer", {}), **given.get("rows", {})}.items():
+        if isinstance(table, dict) and "how" in table:
+            raise ConfigError(
+                f"'{where}.how' cannot be set in a comparison: each row has its own. Choose rows with --rows."
+            )
 
 
 def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison]:
@@ -161,10 +165,7 @@ def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison
             yield from pretrain_own(recipe, request.text, out, cache=request.cache, workers=request.workers)
         if len(cells.done) < cells.total():
             starts = starts_of(prepared)
-            configs = {
-                row.name: settings_for(request.task, starts[row.name], row.how, given_for(row, request)) for row in rows
-            }
-            yield from cells.run(starts, configs)
+            yield from cells.run(starts, {row.name: settings_of_row(row, starts[row.name], request) for row in rows})
         results = results_of(rows, cells.in_order(), data, request.train, request.dev or request.train)
         write_results(results, request.out)
         yield Compared(results, request.out)
@@ -176,46 +177,57 @@ def prepare_comparison(request: Request) -> Prepared:
     if request.text:
         discover(request.text)  # a path that does not exist is refused even where no row needs the text
     data = read_data(request.task, request.train, request.dev, request.examples, request.labels, request.seeds)
-    opened: dict[Path, Start] = {}
-    sources: dict[Path, RowEncoder] = {}
-    for name in request.with_:
-        start = open_start(name, request.cache)
-        if start.pretrained is not None and Path(name).resolve() not in sources:
-            sources[Path(name).resolve()] = RowEncoder(start.kind, Path(name), from_elsewhere=start.run is None)
-            opened[Path(name)] = start
-            data.notices.extend(start.pretrained.notices)
-    kinds: set[str] = set()
-    if request.text:
-        # Weights of others are compared with what this text gives, so they do not replace it.
-        kinds = kinds_needed(request.rows, sources.values()) - {
-            start.kind for start in opened.values() if start.run is not None
-        }
-    own = request.out / "pretrained" / STATIC if STATIC in kinds else None
-    given = (path for path, start in opened.items() if start.kind == STATIC and (path / "config.toml").is_file())
-    made = recipes(kinds, request.seconds, request.pretrain, own or next(given, None))
+    opened = open_sources(request)
+    given = [RowEncoder(start.kind, path, from_elsewhere=start.run is None) for path, start in opened.items()]
+    made = recipes_for(request, opened, given)
     here = [RowEncoder(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
-    rows = choose_rows([*here, *sources.values()], request.rows)
+    rows = choose_rows([*here, *given], request.rows)
     for name in request.by_row:
         if not any(row.is_called([name]) for row in rows):
-            known = [name for row in rows for name in (row.name, row.group)]
-            raise ConfigError(f"'rows.{name}' cannot be set: no row is called that.{nearest(name, set(known))}")
+            known = {name for row in rows for name in (row.name, row.group)}
+            raise ConfigError(f"'rows.{name}' cannot be set: no row is called that.{nearest(name, known)}")
     for row in rows:
-        transfer_settings(row, opened, request)
+        known_settings(row, opened, request)
+    for start in opened.values():
+        data.notices.extend(start.pretrained.notices if start.pretrained is not None else ())
     if request.text and not made:
         data.notices.append("--text was not used: the rows need no encoder beyond those given by --with.")
     return Prepared(request, data, rows, made, opened)
 
 
-def given_for(row: Row, request: Request) -> Table:
-    """The settings given for a row: those for all rows, then for its group, then for itself alone."""
+def open_sources(request: Request) -> dict[Path, Start]:
+    """The encoders given by --with, each once, by their path as the user gave it."""
+    opened: dict[Path, Start] = {}
+    for name in request.with_:
+        start, path = open_start(name, request.cache), Path(name)
+        if start.pretrained is not None and path.resolve() not in {other.resolve() for other in opened}:
+            opened[path] = start
+    return opened
+
+
+def recipes_for(request: Request, opened: Mapping[Path, Start], given: Sequence[RowEncoder]) -> list[Recipe]:
+    """How the encoders that the rows need are pretrained, apart from kinds of which --with has a run."""
+    kinds: set[str] = set()
+    if request.text:
+        # Weights of others are compared with what this text gives, so they do not replace it.
+        kinds = kinds_needed(request.rows, given) - {start.kind for start in opened.values() if start.run is not None}
+    vectors = [path for path, start in opened.items() if start.kind == STATIC and (path / "config.toml").is_file()]
+    if STATIC in kinds:
+        vectors = [request.out / "pretrained" / STATIC]
+    return recipes(kinds, request.seconds, request.pretrain, vectors[0] if vectors else None)
+
+
+def settings_of_row(row: Row, start: Start, request: Request) -> TransferConfig:
+    """Defaults, overridden by the settings given for all rows, then for its group, then for itself alone."""
     own = sorted((name for name in request.by_row if row.is_called([name])), key=len)
-    return overlay(request.transfer, *(request.by_row[name] for name in own))
+    given = overlay(request.transfer, *(request.by_row[name] for name in own))
+    return settings_for(request.task, start, row.how, given)
 
 
-def transfer_settings(row: Row, opened: Mapping[Path, Start], request: Request) -> TransferConfig:
+def known_settings(row: Row, opened: Mapping[Path, Start], request: Request) -> TransferConfig:
     """A row's settings. For an encoder yet to be pretrained they are those of scratch: enough to find a wrong key."""
     start = opened[row.source.path] if row.source is not None and not row.source.made_here else open_start(SCRATCH)
-    return settings_for(request.task, start, row.how, given_for(row, request))
+    return settings_of_row(row, start, request)
 
 
 def starts_of(prepared: Prepared) -> dict[str, Start]:
@@ -240,9 +252,10 @@ def plan_of(prepared: Prepared) -> Table:
     for row in prepared.rows:
         rows[row.name] = {"kind": row.kind, "how": row.how}
         if row.source is None or not row.source.made_here:
-            rows[row.name]["settings"] = settings_of(transfer_settings(row, prepared.opened, request))
+            rows[row.name]["settings"] = settings_of(known_settings(row, prepared.opened, request))
         if row.source is not None and not row.source.made_here:
-            rows[row.name]["weights"] = fingerprint_of(prepared.opened[row.source.path])
+            pretrained = prepared.opened[row.source.path].pretrained
+            rows[row.name]["weights"] = None if pretrained is None else encoder_fingerprint(pretrained.encoder)
     plan = {
         "task": request.task.name,
         "headstart": version("headstart"),
@@ -260,12 +273,8 @@ def plan_of(prepared: Prepared) -> Table:
     return normal
 
 
-def fingerprint_of(start: Start) -> str | None:
-    return None if start.pretrained is None else encoder_fingerprint(start.pretrained.encoder)
-
-
 def write_results(results: Comparison, out: Path) -> None:
-    write_text(out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False))
+    write_text(out / "results.json", json.dumps(comparison_to_json(results), indent=1, ensure_ascii=False))
     write_text(out / "results.csv", csv_text(results))
     write_text(out / "learning_curve.svg", learning_curve(results))
     write_report(results, out / "report.html")

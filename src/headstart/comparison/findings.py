@@ -175,7 +175,7 @@ def advice(
         f"Deploy models/{best.row}: {percent(best.mean)} ({100 * best.low:.1f} to {percent(best.high)}) "
         f"with {most:,} labelled examples."
     )
-    other = as_good_and_cheaper([row.name for row in rows if row.name in last], last, evidence, baseline)
+    other = as_good_and_cheaper(best, [last[row.name] for row in rows if row.name in last], evidence, baseline)
     if other is not None:
         why = "trains faster" if other.seconds < best.seconds else "is simpler"
         sentence += f" models/{other.row} is not worse by more than chance and {why}."
@@ -196,16 +196,14 @@ def nothing_learned(rows: Sequence[RowFacts], best: TableEntry, baseline: Baseli
 
 
 def as_good_and_cheaper(
-    order: list[str], last: dict[str, TableEntry], evidence: Evidence, baseline: Baseline | None
+    best: TableEntry, ordered: Sequence[TableEntry], evidence: Evidence, baseline: Baseline | None
 ) -> TableEntry | None:
-    """The first row that is simpler or faster than the best and not worse by more than chance."""
-    best = max(last.values(), key=lambda entry: entry.mean)
-    for name in order:
-        entry = last[name]
-        is_simpler = order.index(name) < order.index(best.row)
+    """The first row that is simpler (earlier) or faster than the best and not worse by more than chance."""
+    for place, entry in enumerate(ordered):
+        is_simpler = place < ordered.index(best)
         if entry is best or not (is_simpler or entry.seconds < best.seconds):
             continue
-        against = evidence.between(name, best.row, best.labels)
-        if against is not None and against[1] > CHANCE and evidence.beats(name, best.labels, baseline):
+        against = evidence.between(entry.row, best.row, best.labels)
+        if against is not None and against[1] > CHANCE and evidence.beats(entry.row, best.labels, baseline):
             return entry
     return None

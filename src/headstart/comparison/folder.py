@@ -13,7 +13,8 @@ from headstart.atomic import PARTIAL, write_text
 from headstart.config import Table
 from headstart.errors import CheckpointError
 from headstart.pretraining.pretrain import flat
-from headstart.report.results import Cell, read_cell
+from headstart.report.results import Cell
+from headstart.report.results_json import cell_to_json, read_cell
 from headstart.tasks import ALIASES
 
 LOCK = "lock"
@@ -102,7 +103,7 @@ class ComparisonFolder:
         return cell if is_whole else None
 
     def write_cell(self, cell: Cell) -> None:
-        write_text(self.cell_path(*cell.key), json.dumps(cell.as_json()))
+        write_text(self.cell_path(*cell.key), json.dumps(cell_to_json(cell)))
 
     def keep_if_best(self, cell: Cell, record: Table, save: Callable[[Path], None]) -> None:
         """Put a cell's model in models/ if it is better than the one there; ties keep the earlier seed.

@@ -14,7 +14,7 @@ from headstart.atomic import write_text
 from headstart.comparison.events import RowPretraining
 from headstart.comparison.rows import KINDS, Row
 from headstart.config import Table, nearest, overlay
-from headstart.errors import BudgetError, CheckpointError, ConfigError
+from headstart.errors import BudgetError, CheckpointError, ConfigError, settings_renamed
 from headstart.pretraining.events import Finished
 from headstart.pretraining.loop import LENGTHS
 from headstart.pretraining.pretrain import Event, pretrain
@@ -56,6 +56,10 @@ class Recipe:
     def as_table(self) -> Table:
         return {"size": self.size, "settings": self.settings, "seconds": self.seconds}
 
+    def key_of(self, setting: str) -> str:
+        """A setting of this pretraining, as a comparison takes it; those of the text are for all kinds."""
+        return f"pretrain.{setting}" if setting.startswith(f"{TEXT}.") else f"pretrain.{self.kind}.{setting}"
+
 
 def recipes(kinds: Iterable[str], seconds: float, given: Table, vectors: Path | None = None) -> list[Recipe]:
     """One for each kind, oldest generation first. given: settings by kind, and those of [text] for all.
@@ -94,14 +98,17 @@ def divided(kinds: list[str], seconds: float) -> dict[str, float]:
 def check_recipe(recipe: Recipe, text: list[str], out: Path) -> None:
     """Raise for a wrong setting now, rather than after the encoders before it have taken minutes."""
     if not finished_note(out).exists():
-        start_pretraining(recipe, text, out, cache=out, workers=1).close()
+        with settings_renamed(recipe.key_of):
+            start_pretraining(recipe, text, out, cache=out, workers=1).close()
 
 
 def start_pretraining(
     recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
 ) -> Generator[Event, None, None]:
+    # A run that was stopped keeps the time it began with: more than the recipe's, where that was too short.
+    seconds = recipe.seconds if RunDirectory.holds_nothing(out) else None
     return pretrain(
-        recipe.kind, text, out=out, size=recipe.size, config=recipe.settings, budget=recipe.seconds, resume=True,
+        recipe.kind, text, out=out, size=recipe.size, config=recipe.settings, budget=seconds, resume=True,
         cache=cache, workers=workers,
     )  # fmt: skip
 
@@ -114,23 +121,26 @@ def pretrain_own(
     if note.exists():
         return
     yield RowPretraining(recipe.kind, recipe.seconds)
-    finished: Finished | None = None
-    while finished is None:
+    while True:
         try:
-            with closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events:
+            with (
+                settings_renamed(recipe.key_of),
+                closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events,
+            ):
                 for event in events:
-                    finished = event if isinstance(event, Finished) else finished
                     yield event
             break
         except BudgetError as error:
+            if recipe.seconds is None:  # the user's own time, not a share
+                raise
             # A slow machine should get its table late rather than not at all. Nothing was trained yet, and the
             # folder records the shorter time, so it is removed.
             shutil.rmtree(out)
-            recipe = replace(recipe, seconds=2 * (recipe.seconds or 0.0))
-            yield Notice(f"{error} Trying again with {recipe.seconds:.0f} s.")
-    if finished is None:
+            recipe = replace(recipe, seconds=2 * recipe.seconds)
+            yield Notice(f"{error.problem} Trying again with {recipe.seconds:.0f} s.")
+    if not isinstance(event, Finished):
         raise RuntimeError(f"the pretraining of {recipe.kind} ended without a result")
-    write_text(note, json.dumps({"seconds": finished.elapsed, "scores": finished.scores}, indent=1))
+    write_text(note, json.dumps({"seconds": event.elapsed, "scores": event.scores}, indent=1))
 
 
 def finished_note(out: Path) -> Path:

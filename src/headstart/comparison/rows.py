@@ -103,7 +103,7 @@ def missing_source(name: str, possible: Sequence[Row]) -> str:
 
 def row_of(source: RowEncoder, how: str, one_of_several: bool) -> Row:
     group = f"{source.kind}-{how}"
-    shown = "own" if source.made_here else source.name
-    told = f" ({shown})" if one_of_several or source.from_elsewhere else ""
-    title = f"{KINDS[source.kind]}{told}, {HOWS[how]}"
+    which = "own" if source.made_here else source.name
+    in_brackets = f" ({which})" if one_of_several or source.from_elsewhere else ""
+    title = f"{KINDS[source.kind]}{in_brackets}, {HOWS[how]}"
     return Row(f"{group}:{source.name}" if one_of_several else group, title, group, source.kind, how, source)

@@ -56,6 +56,7 @@ def results_of(rows: list[Row], cells: list[Cell], data: Data, train: Path, dev:
     found = findings(described, cells, data.labels, data.seeds, data.task.metric, baseline)
     return Comparison(
         task=data.task.name,
+        task_title=data.task.title,
         headstart=version("headstart"),
         train=facts_of(data.task, data.train, train),
         dev=facts_of(data.task, data.dev, dev),

@@ -108,6 +108,12 @@ class Encoder(nn.Module, ABC):
         """Forget what inference has kept. A cached vector may differ in its last bit from one that is computed anew:
         after clearing, the same calls give the same bits."""
 
+    def drop_given_vectors(self) -> None:
+        """Compute every vector from the weights from now on, also of words whose vectors were given ready.
+
+        A saved model has the weights alone, so that only then it answers as it did in memory.
+        """
+
     def infer_from(
         self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None
     ) -> tuple[list[Tensor], LstmState]:

@@ -33,7 +33,7 @@ CHARACTERS_PER_WORD = 50
 START_ID, END_ID = SPECIALS.index(SENTENCE_START), SPECIALS.index(SENTENCE_END)
 TokenKind = Literal["characters", "words", "both"]
 NAME_OF_TOKENS = {"characters": "characters", "words": "words", "both": "words"}
-"""What the token layer's tensors are called. An ELMo of characters has the names that it had before there were words."""
+"""The name of the token layer in the weights; that of characters is older than the others."""
 
 
 class ElmoConfig(Section):
@@ -233,6 +233,10 @@ class Elmo(Encoder):
 
     def clear_cache(self) -> None:
         self.tokens.forget()
+
+    def drop_given_vectors(self) -> None:
+        if isinstance(self.tokens, CharacterNetwork):
+            self.tokens.fixed = None
 
     def infer_from(
         self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None

@@ -78,7 +78,7 @@ class SpelledWords(WordTable):
     def ids_of(self, words: Sequence[str], numbers: NDArray[Any]) -> NDArray[Any]:
         ids = np.zeros((len(words), 1 + MAX_CHARACTERS), dtype=np.int64)
         ids[:, 0] = numbers
-        for place in np.flatnonzero(ids[:, 0] == UNKNOWN_ID):
+        for place in np.flatnonzero(ids[:, 0] == UNKNOWN_ID).tolist():
             ids[place, 1:] = characters_of(words[place])
         return ids
 

@@ -35,7 +35,7 @@ class ClassifyHeadConfig(RecurrentConfig):
 
     @property
     def uses_encoder_pooling(self) -> bool:
-        """Whether an encoder's own vector of the sequence, where it has one, takes the place of the first word's."""
+        """Whether an encoder's own vector of the sequence, where there is one, takes the place of the first vector."""
         return self.cell == "none" and self.pool == "first"
 
 

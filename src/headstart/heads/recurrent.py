@@ -44,7 +44,7 @@ class RecurrentConfig(Section):
 
     @property
     def reads_first_position(self) -> bool:
-        """Whether the sequence's first position, such as [CLS], is read before the words as if it were one."""
+        """Whether an encoder's first mark, such as [CLS], is read before the words as if it were one."""
         return False
 
 

@@ -66,6 +66,6 @@ def rotation(inputs: int, outputs: int, seed: int) -> Tensor:
 
 
 def log_frequencies(counts: NDArray[np.int64]) -> Tensor:
-    """The bias of a softmax that has seen nothing but how often each unit occurs, (V,); one that never does counts 1."""
+    """The bias of a softmax that knows only how often each unit occurs, (V,). A unit that never does counts as one."""
     shares = torch.from_numpy(np.maximum(counts, 1).astype(np.float64))
     return (shares.log() - math.log(float(shares.sum()))).float()

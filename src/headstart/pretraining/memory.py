@@ -17,7 +17,7 @@ def check_memory(needed: int, available: int | None = None) -> None:
     if needed > HOPELESS * available:
         raise ConfigError(
             f"Training needs {needed / 1e9:,.0f} GB of memory for the parameters alone, but {available / 1e9:,.1f} GB "
-            f"are available. Choose a smaller --size, --dim or vocabulary."
+            f"are available. Choose a smaller size, fewer dimensions or a smaller vocabulary."
         )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headstart import metrics
 from headstart.batches.order import seed_of
-from headstart.errors import DataError
+from headstart.errors import DataError, Remedy
 from headstart.heads.language_model import LossTerm
 from headstart.pretraining.learner import StepResult
 from headstart.pretraining.loop import TrainingConfig
@@ -105,10 +105,10 @@ class NeuralLearner(Generic[BatchT]):
         means = {name: sums[name] / totals[name] for name in found[0]}
         loss = math.fsum(means.values())
         if not math.isfinite(loss):
+            lower = min(self.optimizer.config.learning_rate / 3, MODEST_RATE)
             raise DataError(
-                f"The loss is {loss} at step {number + 1}; the learning rate is too high for this model and text. "
-                f"Start again with a lower one, such as --set optimizer.learning_rate="
-                f"{min(self.optimizer.config.learning_rate / 3, MODEST_RATE):.1e}."
+                f"The loss is {loss} at step {number + 1}; the learning rate is too high for this model and text.",
+                Remedy("Start again with a lower one, such as {}.", f"optimizer.learning_rate={lower:.1e}"),
             )
         norm = self.optimizer.step(rate)
         units = sum(int(batch.mask.sum()) for batch in micro_batches)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from headstart.errors import BudgetError
+from headstart.errors import BudgetError, Remedy
 from headstart.pretraining.curves import Curves, open_curves
 from headstart.pretraining.events import Finished, Planned
 from headstart.pretraining.learner import Learner
@@ -111,9 +111,13 @@ class Session:
             self.progress = replace(self.progress, began=self.clock.elapsed())
             if deadline - self.progress.began < LEAST_TRAINING_SHARE * budget:
                 raise BudgetError(
-                    f"--budget {budget:.0f}s leaves no time to train: {self.progress.began:.0f} s went into reading "
-                    f"the text and {last_took + evaluation_took:.0f} s are needed for the last evaluation. "
-                    f"Give more; the text is kept as ids, so the next run starts at once."
+                    f"A budget of {budget:.0f} s leaves no time to train: {self.progress.began:.0f} s went into "
+                    f"reading the text and {last_took + evaluation_took:.0f} s are needed for the last evaluation.",
+                    Remedy(
+                        "Give more, such as {}; the text is kept as ids, so the next run starts at once.",
+                        f"training.budget={2 * budget:.0f}",
+                        f"--budget {2 * budget:.0f}s",
+                    ),
                 )
         return TimePlan(self.clock, self.progress.began, deadline)
 

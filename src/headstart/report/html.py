@@ -13,9 +13,8 @@ from markupsafe import Markup
 
 from headstart.atomic import write_text
 from headstart.report import plots
-from headstart.report.plots import duration_text
-from headstart.report.results import Comparison, TableEntry, budgets_of
-from headstart.report.wording import CHANCE, percent, score, score_name
+from headstart.report.results import Comparison, TableEntry
+from headstart.report.wording import CHANCE, percent, score, score_name, short_duration
 
 CSV_COLUMNS = (
     *("seconds", "steps", "collapsed", "truncated", "kind", "how", "perplexity_before", "perplexity_after"),
@@ -52,7 +51,7 @@ class Score:
 def write_report(results: Comparison, path: Path) -> None:
     """The whole comparison as one HTML file: no script, nothing fetched, the pictures inside."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals |= {"percent": percent, "duration": duration_text, "score": score, "score_name": score_name}
+    environment.globals |= {"percent": percent, "duration": short_duration, "score": score, "score_name": score_name}
     template = files("headstart.report").joinpath("template.html.j2").read_text(encoding="utf-8")
     pictures = {
         "curve": plots.learning_curve(results) if results.table else None,
@@ -63,7 +62,7 @@ def write_report(results: Comparison, path: Path) -> None:
     page = environment.from_string(template).render(
         results=results,
         titles=results.titles,
-        budgets=budgets_of(results.table),
+        budgets=results.budgets,
         scores=score_table(results),
         score_names=score_names(results),
         saved=saved_table(results),
@@ -85,7 +84,7 @@ def score_table(results: Comparison) -> list[tuple[str, list[Score | None]]]:
     The best of a column is the best of the rows that did not collapse.
     """
     entries = {(entry.row, entry.labels): entry for entry in results.table}
-    budgets = budgets_of(results.table)
+    budgets = results.budgets
     best = {
         count: max((e.mean for e in results.table if e.labels == count and not e.is_collapsed), default=None)
         for count in budgets
@@ -100,7 +99,7 @@ def score_table(results: Comparison) -> list[tuple[str, list[Score | None]]]:
 
 def saved_table(results: Comparison) -> list[tuple[str, list[str]]]:
     """(row title, what scratch needs for the score at each number of labelled examples), of the rows that have any."""
-    budgets, found = budgets_of(results.table), {(one.row, one.labels): one for one in results.labels_saved}
+    budgets, found = results.budgets, {(one.row, one.labels): one for one in results.labels_saved}
     most = max((one.labels for one in results.labels_saved), default=0)
 
     def text(row: str, count: int) -> str:
@@ -142,7 +141,7 @@ def p_text(p: float) -> str:
 
 def table_rows(results: Comparison) -> tuple[list[str], list[list[str]]]:
     """Header and rows of plain strings, the baseline first. A star: p < 0.05 against the row above."""
-    budgets = budgets_of(results.table)
+    budgets = results.budgets
     header = ["labelled examples", *(f"{count:,}" for count in budgets)]
     rows = [[title, *(one.text if one else "" for one in scores)] for title, scores in score_table(results)]
     if results.baseline is not None and rows:

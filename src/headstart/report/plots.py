@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +13,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
-from headstart.report.results import Comparison, Mixes, RowFacts, budgets_of
-from headstart.report.wording import duration
+from headstart.report.results import Comparison, Mixes, RowFacts
+from headstart.report.wording import short_duration
 
 LOG_BEYOND = 20.0
 BASELINE = "#777777"
@@ -36,7 +35,7 @@ def learning_curve(results: Comparison) -> str:
 
     With one number of labelled examples only, points.
     """
-    budgets = budgets_of(results.table)
+    budgets = results.budgets
     with style():
         if len(budgets) > 1:
             return svg_text(draw_curves(results, budgets), "curve")
@@ -53,7 +52,7 @@ def mix_weights(groups: Sequence[Mix]) -> str | None:
 
 def times(results: Comparison) -> str | None:
     """Pretraining time, and fitting time at the most labelled examples (mean over seeds), of each row."""
-    fitting = {entry.row: entry.seconds for entry in results.at_most_labels()}
+    fitting = {entry.row: entry.seconds for entry in results.with_most_labels()}
     rows = [row for row in results.rows if row.name in fitting]
     if not rows:
         return None
@@ -61,7 +60,7 @@ def times(results: Comparison) -> str | None:
     series = [Series("fitting, one run", COLOURS[3], [fitting[row.name] for row in rows])]
     if any(pretraining):
         series.insert(0, Series("pretraining", PALE, pretraining))
-    return draw_bars([row.title for row in rows], series, duration_text, "time", "times", TIME_MARKS)
+    return draw_bars([row.title for row in rows], series, short_duration, "time", "times", TIME_MARKS)
 
 
 def forgetting(results: Comparison) -> str | None:
@@ -82,7 +81,7 @@ def forgetting(results: Comparison) -> str | None:
 
 def legend_title(row: RowFacts, results: Comparison) -> str:
     """The row's title, marked where it collapsed at the most labelled examples."""
-    collapsed = any(entry.row == row.name and entry.is_collapsed for entry in results.at_most_labels())
+    collapsed = any(entry.row == row.name and entry.is_collapsed for entry in results.with_most_labels())
     return f"{short(row.title)} (collapsed)" if collapsed else short(row.title)
 
 
@@ -250,9 +249,3 @@ def draw_bars(
 
 def figure_text(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
-
-
-def duration_text(seconds: float) -> str:
-    if 0 < seconds < 10:
-        return f"{seconds:.2g} s"
-    return re.sub(" 0 (s|min)$", "", duration(seconds)) if seconds >= 60 else duration(seconds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 CHANCE = 0.05
 """Differences with a smaller p are called more than chance."""
 SCORE_NAMES = {"macro_f1": "macro-F1", "f1": "F1"}
@@ -27,3 +29,10 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def short_duration(seconds: float) -> str:
+    """For tables and pictures: two digits below ten seconds, and no part that is zero."""
+    if 0 < seconds < 10:
+        return f"{seconds:.2g} s"
+    return re.sub(" 0 (s|min)$", "", duration(seconds))

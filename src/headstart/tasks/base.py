@@ -28,6 +28,7 @@ from headstart.text.words import split_words
 
 ExampleT = TypeVar("ExampleT")
 AnswerT = TypeVar("AnswerT")
+ValueT = TypeVar("ValueT")
 ExampleT_contra = TypeVar("ExampleT_contra", contravariant=True)
 AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
 Scores = NDArray[np.float32]
@@ -53,10 +54,6 @@ class Tokenized(Protocol):
         ...
 
     def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]: ...
-
-
-class InputConfig(Section):
-    """How the files of a task are read; each task adds what its formats need."""
 
 
 class Task(ABC, Generic[ExampleT, AnswerT]):
@@ -117,7 +114,7 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     @classmethod
     @abstractmethod
     def key(cls, example: ExampleT) -> str:
-        """The input as one string: two examples with one key are the same input."""
+        """The input as one string, to find the same text in two files. It need not tell where words begin and end."""
 
     @classmethod
     @abstractmethod
@@ -259,36 +256,21 @@ class Page(Protocol[ExampleT_contra, AnswerT_contra]):
     def save(self) -> None: ...
 
 
-def word_windows(tokens: NDArray[np.int64], longest: int, overlap: float = 0.25) -> list[tuple[int, int]]:
-    """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word.
-
-    tokens: of each word. Neighbouring windows share about `overlap` of their tokens, so that every word but those at
-    the ends of the document has context on both sides in one of them.
-    """
-    ends = np.cumsum(tokens)
-    windows: list[tuple[int, int]] = []
-    start = 0
-    while True:
-        before = int(ends[start - 1]) if start else 0
-        end = max(start + 1, int(np.searchsorted(ends, before + longest, side="right")))
-        windows.append((start, min(end, len(tokens))))
-        if end >= len(tokens):
-            return windows
-        # Go on where the last share of this window's tokens begins, and at least one word further.
-        shared = int(np.searchsorted(ends, before + longest * (1 - overlap), side="left"))
-        start = min(max(shared, start + 1), end)
+def of_class(kind: type[ValueT], given: object) -> ValueT:
+    """`given`, checked to be of the class that a task works with; `Task` itself names only the base class."""
+    if not isinstance(given, kind):
+        raise ConfigError(f"This task needs a {kind.__name__}; got {type(given).__name__}.")
+    return given
 
 
-def most_central(windows: Sequence[tuple[int, int]], words: int) -> NDArray[np.int64]:
-    """For each word, the window in which it is farthest from an edge that is not the document's: (words,)."""
-    best = np.full(words, -1, dtype=np.int64)
-    chosen = np.zeros(words, dtype=np.int64)
-    for number, (start, end) in enumerate(windows):
-        places = np.arange(start, end)
-        before = places - start if start else np.full(end - start, words)
-        after = end - 1 - places if end < words else np.full(end - start, words)
-        distance = np.minimum(before, after)
-        better = distance > best[start:end]
-        best[start:end][better] = distance[better]
-        chosen[start:end][better] = number
-    return chosen
+def score_lines(title: str, rows: Mapping[str, Mapping[str, float]], counts: Sequence[str]) -> list[str]:
+    """A table for the terminal: precision, recall and F1 of every label, and some counts of it."""
+    width = max([len(title), *map(len, rows)])
+    columns = {name: max(8, len(name)) for name in counts}
+    heads = "  ".join(f"{name:>{w}}" for name, w in columns.items())
+    lines = [f"{title:<{width}}  precision    recall        F1  {heads}"]
+    for label, row in rows.items():
+        shares = "  ".join(f"{100 * row[key]:6.1f} %" for key in ("precision", "recall", "f1"))
+        numbers = "  ".join(f"{row[name]:>{w},}" for name, w in columns.items())
+        lines.append(f"{label:<{width}}   {shares}  {numbers}")
+    return lines

@@ -19,7 +19,7 @@ from headstart.errors import ConfigError, DataError
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.metrics import ACCURACY, Metric, accuracy, by_class, macro_f1
-from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer
+from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, of_class, score_lines
 from headstart.tasks.inputs import read_inputs
 from headstart.tasks.prediction_writers import CsvLines, JsonLines, TabLines
 from headstart.tasks.reading import ExamplesConfig, read_labelled, separator_notice
@@ -71,7 +71,7 @@ class Classify(Task[TextExample, Prediction]):
         """
         path = Path(path).expanduser()
         examples: list[TextExample] = []
-        for where, text, label in read_labelled(path, input_config(config)):
+        for where, text, label in read_labelled(path, of_class(ExamplesConfig, config)):
             text, label = clean(text).strip(), clean(label).strip()
             if not text or not label:
                 missing = "label" if text else "text"
@@ -83,7 +83,7 @@ class Classify(Task[TextExample, Prediction]):
 
     @classmethod
     def notices(cls, path: Path, config: Section) -> list[str]:
-        notice = separator_notice(Path(path).expanduser(), input_config(config))
+        notice = separator_notice(Path(path).expanduser(), of_class(ExamplesConfig, config))
         return [] if notice is None else [notice]
 
     @classmethod
@@ -138,9 +138,7 @@ class Classify(Task[TextExample, Prediction]):
         return [np.array(self.labels.index(str(example.label)), dtype=np.int64)]
 
     def head(self, inputs: int, joined: int, config: RecurrentConfig) -> Head:
-        if not isinstance(config, ClassifyHeadConfig):
-            raise ConfigError(f"Text classification needs the settings of its own head; got {type(config).__name__}.")
-        return ClassifyHead(inputs, joined, len(self.labels), config)
+        return ClassifyHead(inputs, joined, len(self.labels), of_class(ClassifyHeadConfig, config))
 
     def loss(self, head: Head, scores: Tensor, mask: Tensor, targets: Sequence[Target]) -> Tensor:
         # Stacking arrays of no dimension would take longer than a step of a linear head.
@@ -181,12 +179,9 @@ class Classify(Task[TextExample, Prediction]):
         }
 
     def describe(self, details: Table) -> list[str]:
-        width = max(5, *map(len, self.labels))
-        lines = [f"{'label':<{width}}  precision    recall        F1  examples"]
-        for name, row in details["labels"].items():
-            figures = "  ".join(f"{100 * row[key]:6.1f} %" for key in ("precision", "recall", "f1"))
-            lines.append(f"{name:<{width}}   {figures}  {row['examples']:8,}")
+        lines = score_lines("label", details["labels"], ("examples",))
         if len(self.labels) <= MOST_CONFUSED:
+            width = max(map(len, ("label", *self.labels)))
             columns = [max(len(name), 6) for name in self.labels]
             heads = "  ".join(f"{name:>{w}}" for name, w in zip(self.labels, columns, strict=True))
             lines += ["", f"{'':<{width}}  {heads}   (rows: gold; columns: predicted)"]
@@ -209,7 +204,7 @@ class Classify(Task[TextExample, Prediction]):
 
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[TextExample]:
-        given = input_config(config)
+        given = of_class(ExamplesConfig, config)
         for found in read_inputs(source, given.text_field, given.separator):
             yield TextExample(found.text, None, found.record)
 
@@ -232,12 +227,6 @@ class Classify(Task[TextExample, Prediction]):
 MOST_CONFUSED = 12
 """Classes up to which the confusion matrix fits a terminal."""
 RESERVED = ("label", "probabilities", "text")
-
-
-def input_config(config: Section) -> ExamplesConfig:
-    if not isinstance(config, ExamplesConfig):
-        raise ConfigError(f"Texts are read with an ExamplesConfig; got {type(config).__name__}.")
-    return config
 
 
 def label_names(train: Iterable[TextExample]) -> list[str]:

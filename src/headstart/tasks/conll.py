@@ -1,23 +1,21 @@
-"""Tagged sentences: CoNLL's column files, read and written again byte for byte, and JSON lines.
+"""Tagged sentences: CoNLL's column files, and JSON lines.
 
 A column file has a word per line, its columns separated by spaces or by tabs, and a blank line between sentences.
-Lines that are no word (-DOCSTART-, comments, CoNLL-U's ranges and empty nodes) are kept for writing.
+Lines that are no word (-DOCSTART-, comments, CoNLL-U's ranges and empty nodes) are skipped.
 """
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from headstart.atomic import write_atomically
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.reading import choose_column
-from headstart.text.files import BOM, Source
-from headstart.text.formats import clean
+from headstart.text.files import Source
+from headstart.text.formats import clean_word
 from headstart.text.tables import rows_of_jsonl
 
 WORD_FIELDS = ("words", "tokens")
@@ -26,7 +24,6 @@ DOCUMENT_START = "-DOCSTART-"
 # Only these separate: a no-break space may be part of a word.
 SPACES = " \t"
 LINE_END = "\r\n"
-COLUMN = re.compile(r"[^ ]+")
 CONLLU_WIDTH, CONLLU_WORD, CONLLU_TAG = 10, 1, 3  # the word is FORM, the tag UPOS unless another column is asked for
 CONLLU_ID = re.compile(r"\d+(?P<no_word>[-.]\d+)?")
 COMMENT = re.compile(r"#(?: |begin document|end document)")
@@ -47,6 +44,11 @@ class TaggedSentence:
     offsets: tuple[tuple[int, int], ...] | None = None
     sentences: tuple[tuple[int, int], ...] | None = None
     lines: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def sentence_bounds(self) -> Sequence[tuple[int, int]]:
+        """`sentences`, or the one sentence that all words are."""
+        return [(0, len(self.words))] if self.sentences is None else self.sentences
 
 
 def read_tagged(
@@ -90,52 +92,15 @@ def read_columns(path: str | Path, column: int | None = None, tag_required: bool
     return sentences
 
 
-def write_columns(
-    source: str | Path,
-    tags: Sequence[Sequence[str]],
-    out: str | Path,
-    column: int | None = None,
-    append: bool = False,
-) -> None:
-    """Write a column file again with other tags; everything else stays as it is, to the byte.
-
-    tags: those of each sentence, in order. column: as for reading. append: add the tags as a last column instead, as
-    conlleval wants; so they are also in a file that has no tag column. The file is packed if `out` ends in .gz.
-    """
-    file = ColumnFile(Path(source).expanduser())
-    if len(tags) != len(file.sentences):
-        raise DataError(f"{file.path}: has {len(file.sentences):,} sentences, but there are tags for {len(tags):,}.")
-    lines = list(file.lines)
-    place = None if append else file.tag_column(column)
-    if place is None:
-        for number in file.others:
-            lines[number] = file.repeated(number, file.tag_column(column))
-    for numbers, row in zip(file.sentences, tags, strict=True):
-        if len(numbers) != len(row):
-            raise DataError(f"{file.where(numbers[0])}: a sentence of {len(numbers):,} words got {len(row):,} tags.")
-        for number, tag in zip(numbers, row, strict=True):
-            lines[number] = file.with_tag(number, tag, place)
-    data = (BOM if file.bom else b"") + "".join(lines).encode("utf-8")
-    out = Path(out).expanduser()
-    packed = gzip.compress(data, mtime=0) if out.name.lower().endswith(".gz") else data
-
-    def write(partial: Path) -> None:
-        partial.write_bytes(packed)
-
-    write_atomically(out, write)
-
-
 class ColumnFile:
     """The lines of a column file, and which of them are the words of which sentence.
 
-    sentences: the line numbers of each sentence's words, from 0; others: the lines with columns that are no word.
+    sentences: the line numbers of each sentence's words, from 0.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         with Source(path) as source:
-            self.bom = source.read(len(BOM)) == BOM
-            source.file.seek(0)
             self.lines = list(source.lines())
         likely = [n for n, line in enumerate(self.lines) if self._has_columns(line) and not COMMENT.match(line)]
         if not likely:
@@ -146,12 +111,7 @@ class ColumnFile:
         numbered = CONLLU_ID.fullmatch(self.cells(self.first)[0]) is not None
         self.conllu = self.tabs and self.width == CONLLU_WIDTH and numbered
         self.word = CONLLU_WORD if self.conllu else 0
-        self.sentences: list[list[int]] = []
-        self.others: list[int] = []
-        for words, others in self._blocks():
-            self.others += others
-            if words:
-                self.sentences.append(words)
+        self.sentences = [words for words in self._blocks() if words]
 
     def where(self, number: int) -> str:
         return f"{self.path}:{number + 1}"
@@ -171,17 +131,16 @@ class ColumnFile:
     def _has_columns(line: str) -> bool:
         return bool(line.strip(SPACES + LINE_END)) and not line.startswith(DOCUMENT_START)
 
-    def _blocks(self) -> Iterator[tuple[list[int], list[int]]]:
-        """The words of each run of lines between blank ones, and its lines with columns that are no word."""
+    def _blocks(self) -> Iterator[list[int]]:
+        """The words of each run of lines between blank ones."""
         words: list[int] = []
-        others: list[int] = []
         for number, line in enumerate(self.lines):
             if not self._has_columns(line):
-                yield words, others
-                words, others = [], [number] if line.startswith(DOCUMENT_START) else []
-            elif not self._is_comment(line, number, bool(words)):
-                (words if self._is_word(number) else others).append(number)
-        yield words, others
+                yield words
+                words = []
+            elif not self._is_comment(line, number, bool(words)) and self._is_word(number):
+                words.append(number)
+        yield words
 
     def _is_comment(self, line: str, number: int, in_sentence: bool) -> bool:
         """A # is also a word: "# # I-NP" has the columns of one, "# text = ..." stands before a sentence."""
@@ -206,43 +165,24 @@ class ColumnFile:
         number_of = CONLLU_ID.fullmatch(cells[0]) if self.conllu else None
         return number_of is None or number_of["no_word"] is None
 
-    def with_tag(self, number: int, tag: str, place: int | None) -> str:
-        """A line with another tag at a place, or with one more column."""
-        if not tag or any(mark in tag for mark in ("\t\r\n" if self.tabs else " \t\r\n")):
-            raise DataError(f"{self.where(number)}: the tag {tag!r} cannot be written to a column file.")
-        line = self.lines[number]
-        if place is None:
-            end = len(line.rstrip(LINE_END + ("" if self.tabs else " ")))
-            return line[:end] + ("\t" if self.tabs else " ") + tag + line[end:]
-        if self.tabs:
-            cells = self.cells(number)
-            cells[place] = tag
-            return "\t".join(cells) + line[len(line.rstrip(LINE_END)) :]
-        start, end = [match.span() for match in COLUMN.finditer(line.rstrip(LINE_END))][place]
-        return line[:start] + tag + line[end:]
-
-    def repeated(self, number: int, place: int | None) -> str:
-        """A line that is no word, with its tag once more at its end: conlleval wants equally many columns in all."""
-        cells = self.cells(number)
-        if len(cells) != self.width:
-            return self.lines[number]
-        return self.with_tag(number, "_" if place is None else cells[place], None)
-
 
 def read_jsonl(
-    path: str | Path, words_field: str | None = None, tags_field: str | None = None, tag_required: bool = True
+    path: str | Path, words_field: str | None = None, tags_field: str | None = None, *, with_tags: bool = True
 ) -> list[TaggedSentence]:
-    """The sentences of JSON lines such as {"words": ["In", "Rome"], "tags": ["O", "B-LOC"]}."""
+    """The sentences of JSON lines such as {"words": ["In", "Rome"], "tags": ["O", "B-LOC"]}.
+
+    with_tags: False reads the words alone, whatever else a line holds.
+    """
     path = Path(path).expanduser()
     sentences = []
     with Source(path) as source:
-        for where, row in rows_of_jsonl(source, partial(choose_fields, words_field, tags_field, tag_required)):
+        for where, row in rows_of_jsonl(source, partial(choose_fields, words_field, tags_field, with_tags)):
             (field, words), *rest = row.items()
             sentence = strings_of(words, field, where)
             if not sentence:
                 raise DataError(f"{where}: '{field}' holds no word. Fill it in, or remove this line.")
             tags = None
-            if rest and (tag_required or rest[0][1] is not None):
+            if rest:
                 tags = strings_of(rest[0][1], rest[0][0], where)
                 if len(tags) != len(sentence):
                     raise DataError(
@@ -255,9 +195,9 @@ def read_jsonl(
     return sentences
 
 
-def choose_fields(words: str | None, tags: str | None, required: bool, names: Sequence[str], where: str) -> list[str]:
+def choose_fields(words: str | None, tags: str | None, with_tags: bool, names: Sequence[str], where: str) -> list[str]:
     chosen = [choose_column(words, WORD_FIELDS, names, where, "--text-field")]
-    if required or tags is not None or any(name in names for name in TAG_FIELDS):
+    if with_tags:
         chosen.append(choose_column(tags, TAG_FIELDS, names, where, "--label-field"))
     return chosen
 
@@ -268,4 +208,4 @@ def strings_of(value: object, field: str, where: str) -> tuple[str, ...]:
     for one in value:
         if not isinstance(one, str) or not one.strip():
             raise DataError(f"{where}: '{field}' must hold strings, none of them empty; got {one!r:.60}.")
-    return tuple([clean(one) for one in value])
+    return tuple([clean_word(one) for one in value])

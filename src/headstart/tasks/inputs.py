@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,8 @@ from headstart.text.tables import find_column, json_object
 
 TEXT_FLAG = "--text-field"
 JSONL = ".jsonl"
+JSON_OBJECT = re.compile(r'\s*\{\s*["}]')
+"""How a JSON object begins, whole or broken. A line of text may begin with a brace, too: {sigh} what a film."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def in_lines(source: Source, text_field: str | None, are_json: bool = False) -> 
     first = next(lines, None)
     if first is None:
         return
-    if are_json or first.lstrip().startswith("{"):
+    if are_json or JSON_OBJECT.match(first):
         yield from in_json(source, chain([first], lines), text_field)
         return
     if text_field is not None:

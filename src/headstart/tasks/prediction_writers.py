@@ -18,7 +18,8 @@ class JsonLines(Writer[Any, Any]):
     """One JSON object per example."""
 
     def lines(self, pairs: Iterable[tuple[Any, Any]]) -> str:
-        found = (json.dumps(self.task.as_json(example, answer), ensure_ascii=False) for example, answer in pairs)
+        # Columns of a parquet file may hold dates and other values that JSON has no form for; they become strings.
+        found = (json.dumps(self.task.as_json(*pair), ensure_ascii=False, default=str) for pair in pairs)
         return "".join(f"{line}\n" for line in found)
 
 

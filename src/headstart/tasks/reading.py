@@ -1,8 +1,9 @@
-"""One reader per kind of labelled file: a path -> (where it stands, text, label) of each example."""
+"""Files of labelled texts: a reader for each kind of file, and one spelling for each label."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,8 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, model_validator
 
 from headstart.config import Section
-from headstart.errors import ConfigError, DataError
-from headstart.tasks.labels import unify_labels
+from headstart.errors import ConfigError, DataError, Remedy
 from headstart.tasks.reviews import read_archive, read_folder
 from headstart.tasks.trees import read_trees
 from headstart.text.files import Source
@@ -34,9 +34,15 @@ from headstart.text.tables import (
 
 TEXT_COLUMNS = ("text", "sentence", "review")
 LABEL_COLUMNS = ("label", "sentiment", "class")
-SET_TEXT_FIELD = "Name the column that holds the text with --text-field."
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+WHOLE_FLOAT = re.compile(r"([+-]?[0-9]{1,15})\.0+")
+BOOLEANS = frozenset({"true", "false"})
+BITS = frozenset({"0", "1", "0.0", "1.0"})
+NAN = "nan"
+SET_TEXT_FIELD = Remedy("Name the column that holds the text with {}.", "text_field=NAME", "--text-field")
 
 Labelled = Iterator[tuple[str, str, str]]
+"""(where it stands, text, label) of each example."""
 
 
 def as_separator(value: object) -> object:
@@ -172,6 +178,45 @@ def label_of(value: object, field: str, where: str) -> str:
             f"with --label-field."
         )
     return value
+
+
+def unify_labels(examples: Labelled) -> Labelled:
+    """The examples of one file with one spelling for each class, and "" for a missing label.
+
+    The same class can be stored as 1, "1" or 1.0. All labels are needed to tell: "1.0" is the class 1 if the file also
+    says "1", and "nan" is a missing label if the others are numbers. Among words it is a class: the code of a language.
+    """
+    found = list(examples)
+    places: dict[str, str] = {}
+    for where, _, label in found:
+        places.setdefault(label.strip(), where)
+    check_booleans(places)
+    spelling = spellings(set(places))
+    for where, text, label in found:
+        yield where, text, spelling.get(label.strip(), label)
+
+
+def spellings(labels: set[str]) -> dict[str, str]:
+    """label -> how it is spelled, for those that change."""
+    changed = {label: "" for label in labels if label == "NaN"}
+    words = {label for label in labels if label and label.lower() != NAN}
+    if all(NUMBER.fullmatch(label) for label in words):
+        changed |= {label: "" for label in labels if label.lower() == NAN}
+    whole = {label: str(int(match[1])) for label in labels if (match := WHOLE_FLOAT.fullmatch(label))}
+    if any(integer in labels for integer in whole.values()):
+        changed |= whole
+    return changed
+
+
+def check_booleans(places: dict[str, str]) -> None:
+    """true and 1 may be one class or two; that is for the user to say."""
+    boolean = next((label for label in places if label.lower() in BOOLEANS), None)
+    bit = next((label for label in places if label in BITS), None)
+    if boolean is not None and bit is not None:
+        raise DataError(
+            f"{places[boolean]}: has the label '{boolean}', but {places[bit]} has '{bit}'. Write the labels of one "
+            f"class in one way."
+        )
 
 
 DELIMITED = {".csv": rows_of_csv, ".tsv": rows_of_tsv}

@@ -6,7 +6,6 @@ exactly one set of entities. A scheme is then only a way to write entities down.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -27,6 +26,7 @@ PREFIXES: dict[Scheme, tuple[str, str, str, str]] = {
     "bilou": ("B", "I", "L", "U"),
 }
 ALIASES = {"L": "E", "U": "S"}
+KNOWN_PREFIXES = {"B", "I", "E", "S"}
 
 
 class Span(NamedTuple):
@@ -42,6 +42,11 @@ def parse_tag(tag: str) -> tuple[str, str]:
     """(prefix, type), split at the first hyphen; BILOU's L and U are read as E and S."""
     prefix, _, type = tag.partition("-")
     return ALIASES.get(prefix, prefix), type
+
+
+def is_tag(tag: str) -> bool:
+    """Whether conlleval knows what to make of it; it takes every other tag for O."""
+    return tag == OUTSIDE or parse_tag(tag)[0] in KNOWN_PREFIXES
 
 
 def spans_of(tags: Sequence[str]) -> list[Span]:
@@ -184,93 +189,3 @@ def legal_transitions(names: Sequence[str], scheme: Scheme) -> tuple[Allowed, Al
     transition = np.array([[may_follow(a, b, scheme) for b in names] for a in names], dtype=bool)
     end = np.array([may_follow(name, OUTSIDE, scheme) for name in names], dtype=bool)
     return start, transition.reshape(len(names), len(names)), end
-
-
-class EntityCounts(NamedTuple):
-    """Entities that were predicted exactly (same words, same type), all predicted ones, all gold ones."""
-
-    right: int
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        return self.right / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.right / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        both = self.predicted + self.gold
-        return 2 * self.right / both if both else 0.0
-
-
-def entity_counts(gold: Sequence[str], predicted: Sequence[str]) -> EntityCounts:
-    """The counts of one sentence."""
-    right, given, wanted = (len(spans) for spans in matched(gold, predicted))
-    return EntityCounts(right, given, wanted)
-
-
-def counts_by_type(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, EntityCounts]:
-    """The counts of all sentences for each type that occurs in either, in the order of their names."""
-    counters: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
-    for wanted, given in zip(gold, predicted, strict=True):
-        for counter, spans in zip(counters, matched(wanted, given), strict=True):
-            counter.update(span.type for span in spans)
-    right, found, there = counters
-    return {type: EntityCounts(right[type], found[type], there[type]) for type in sorted(found | there)}
-
-
-def counts_by_tag(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, EntityCounts]:
-    """Of plain tags: words with the tag that were right, predicted, gold."""
-    pairs = [(g, p) for a, b in zip(gold, predicted, strict=True) for g, p in zip(a, b, strict=True)]
-    right, given, wanted = (
-        Counter(g for g, p in pairs if g == p),
-        Counter(p for _, p in pairs),
-        Counter(g for g, _ in pairs),
-    )
-    return {tag: EntityCounts(right[tag], given[tag], wanted[tag]) for tag in sorted(given | wanted)}
-
-
-def summed_counts(counts: Iterable[EntityCounts]) -> EntityCounts:
-    rows = list(counts)
-    return EntityCounts(sum(c.right for c in rows), sum(c.predicted for c in rows), sum(c.gold for c in rows))
-
-
-def matched(gold: Sequence[str], predicted: Sequence[str]) -> tuple[set[Span], set[Span], set[Span]]:
-    check_lengths(gold, predicted)
-    wanted, given = set(spans_of(gold)), set(spans_of(predicted))
-    return wanted & given, given, wanted
-
-
-def accuracy_counts(gold: Sequence[str], predicted: Sequence[str]) -> tuple[int, int]:
-    """(words with the right tag, words) of one sentence."""
-    check_lengths(gold, predicted)
-    return sum(a == b for a, b in zip(gold, predicted, strict=True)), len(gold)
-
-
-def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
-    if len(gold) != len(predicted):
-        raise ValueError(f"a sentence has {len(gold)} gold tags and {len(predicted)} predicted ones")
-
-
-def conlleval_report(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> str:
-    """The table that conlleval prints."""
-    by_type = counts_by_type(gold, predicted)
-    total = summed_counts(by_type.values())
-    pairs = [accuracy_counts(a, b) for a, b in zip(gold, predicted, strict=True)]
-    right, words = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
-    lines = [
-        f"processed {words} tokens with {total.gold} phrases; found: {total.predicted} phrases; "
-        f"correct: {total.right}.",
-        f"accuracy: {100 * right / max(1, words):6.2f}%; {shares(total)}",
-        *(f"{type:>17}: {shares(counts)}  {counts.predicted}" for type, counts in by_type.items()),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def shares(counts: EntityCounts) -> str:
-    percents = 100 * counts.precision, 100 * counts.recall, 100 * counts.f1
-    return "precision: {:6.2f}%; recall: {:6.2f}%; FB1: {:6.2f}".format(*percents)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from headstart.batches.rows import padded, sorted_batches
@@ -17,30 +18,34 @@ from headstart.config import Section, Table, nearest
 from headstart.errors import ConfigError, DataError
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.heads.tag import LegalTags, TagHead, TagHeadConfig
-from headstart.metrics import ACCURACY, Metric, f1_of
-from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, most_central, word_windows
+from headstart.metrics import Metric
+from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, of_class, score_lines
 from headstart.tasks.conll import TaggedSentence, read_tagged
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.spans import (
-    EntityCounts,
     Scheme,
-    accuracy_counts,
     convert,
-    counts_by_tag,
-    counts_by_type,
-    entity_counts,
+    is_tag,
     legal_transitions,
     scheme_of,
     scheme_of_names,
     spans_of,
-    summed_counts,
     tag_names,
 )
 from headstart.tasks.tag_inputs import TagInputConfig, read_sentences
+from headstart.tasks.tag_scores import (
+    ENTITY_F1,
+    TAG_ACCURACY,
+    AllTags,
+    accuracy_counts,
+    entity_counts,
+    headline_scores,
+    score_titles,
+    scores_by_type,
+)
 from headstart.tasks.tag_writers import ColouredView, ColumnLines, EntityPage
+from headstart.tasks.windows import gathered, word_windows, words_in
 
-ENTITY_F1 = Metric("f1", "entity F1", ("right", "predicted", "gold"), f1_of)
-TAG_ACCURACY = Metric("accuracy", "tag accuracy", ("right", "words"), ACCURACY.value)
 DECODED_TOGETHER = 8_192
 """Words that Viterbi decodes at a time."""
 
@@ -79,7 +84,7 @@ class Tag(Task[TaggedSentence, Tags]):
     @classmethod
     def read(cls, path: Path, config: Section) -> list[TaggedSentence]:
         """CoNLL columns, or JSON lines with words and tags."""
-        given = input_config(config)
+        given = of_class(TagInputConfig, config)
         return read_tagged(Path(path), given.column, fields=(given.text_field, given.label_field))
 
     @classmethod
@@ -109,10 +114,15 @@ class Tag(Task[TaggedSentence, Tags]):
     def check(self, examples: Sequence[TaggedSentence], known_to: str) -> None:
         known = set(self.labels)
         for example in examples:
-            tags = convert(gold_tags(example), self.scheme)
-            unknown = next((number for number, tag in enumerate(tags) if tag not in known), None)
+            raw = gold_tags(example)
+            pairs = enumerate(zip(raw, convert(raw, self.scheme), strict=True))
+            # Conversion would take a tag of no scheme for O, and the metric would count its entities as missed.
+            strange = (
+                n for n, (tag, same) in pairs if same not in known or (self.scheme != "plain" and not is_tag(tag))
+            )
+            unknown = next(strange, None)
             if unknown is not None:
-                tag = gold_tags(example)[unknown]
+                tag = raw[unknown]
                 raise DataError(
                     f"{example.where}: word {unknown + 1} of this sentence, '{example.words[unknown]}', has the tag "
                     f"'{tag}', which {known_to} never showed.{nearest(tag, self.labels)}"
@@ -143,35 +153,27 @@ class Tag(Task[TaggedSentence, Tags]):
     def passages(self, example: TaggedSentence, tokenized: Tokenized) -> list[Passage]:
         """Each sentence, or overlapping windows of one that is longer than the encoder reads; no word is left out."""
         found: list[Passage] = []
-        for first, last in sentences_of(example):
+        for first, last in example.sentence_bounds:
             tokens = tokenized.tokens_per_word(example.words[first:last])
             for start, end in word_windows(tokens, tokenized.longest):
                 found.append(Passage(example.words[first + start : first + end], first + start))
         return found
 
     def targets(self, example: TaggedSentence, passages: Sequence[Passage]) -> list[Target]:
+        """A window may begin or end inside an entity: the part of it there is an entity of its own, in any scheme."""
         index = {tag: number for number, tag in enumerate(self.labels)}
         tags = convert(gold_tags(example), self.scheme)
-        whole = np.array([index[tag] for tag in tags], dtype=np.int64)
-        return [self._legal(whole[p.start : p.start + words_in(p)]) for p in passages]
-
-    def _legal(self, tags: Target) -> Target:
-        """A window may begin or end inside an entity: its part there is a whole entity of its own, in any scheme."""
-        names = [self.labels[tag] for tag in tags]
-        index = {tag: number for number, tag in enumerate(self.labels)}
-        return np.array([index[name] for name in convert(names, self.scheme)], dtype=np.int64)
+        windows = [convert(tags[p.start : p.start + words_in(p)], self.scheme) for p in passages]
+        return [np.array([index[tag] for tag in window], dtype=np.int64) for window in windows]
 
     def head(self, inputs: int, joined: int, config: RecurrentConfig) -> Head:
-        if not isinstance(config, TagHeadConfig):
-            raise ConfigError(f"Tagging needs the settings of its own head; got {type(config).__name__}.")
-        return TagHead(inputs, joined, LegalTags(*legal_transitions(self.labels, self.scheme)), config)
+        legal = LegalTags(*legal_transitions(self.labels, self.scheme))
+        return TagHead(inputs, joined, legal, of_class(TagHeadConfig, config))
 
     def loss(self, head: Head, scores: Tensor, mask: Tensor, targets: Sequence[Target]) -> Tensor:
         tags, _ = padded(targets)
-        W = scores.shape[1]
-        return tag_head(head).loss(
-            scores, mask, torch.nn.functional.pad(tags, (0, W - tags.shape[1])).to(scores.device)
-        )
+        tags = F.pad(tags, (0, scores.shape[1] - tags.shape[1])).to(scores.device)
+        return of_class(TagHead, head).loss(scores, mask, tags)
 
     def decode(
         self,
@@ -180,12 +182,13 @@ class Tag(Task[TaggedSentence, Tags]):
         passages: Sequence[Sequence[Passage]],
         scores: Sequence[Sequence[Scores]],
     ) -> list[Tags]:
-        """The best legal sequence of each sentence; a word in two windows is scored where it has the most context."""
-        emissions = [gathered(own, found) for own, found in zip(passages, scores, strict=True)]
+        """The best legal sequence of tags for each sentence."""
+        emissions = [gathered(own, found, len(self.labels)) for own, found in zip(passages, scores, strict=True)]
         pieces = [
             (number, first, rows[first:last])
             for number, (example, rows) in enumerate(zip(examples, emissions, strict=True))
-            for first, last in sentences_of(example)
+            for first, last in example.sentence_bounds
+            if first < last
         ]
         found: list[list[str]] = [[""] * len(rows) for rows in emissions]
         for batch in sorted_batches([len(rows) for *_, rows in pieces], DECODED_TOGETHER):
@@ -201,7 +204,7 @@ class Tag(Task[TaggedSentence, Tags]):
         for number, rows in enumerate(emissions):
             scores[number, : len(rows)], mask[number, : len(rows)] = rows, True
         device = next(head.parameters()).device
-        decoded = tag_head(head).decode(torch.from_numpy(scores).to(device), torch.from_numpy(mask).to(device))
+        decoded = of_class(TagHead, head).decode(torch.from_numpy(scores).to(device), torch.from_numpy(mask).to(device))
         for tags in decoded:
             names = [self.labels[tag] for tag in tags]
             yield names if self.written == self.scheme else convert(names, self.written)
@@ -209,41 +212,28 @@ class Tag(Task[TaggedSentence, Tags]):
     # --- metric -------------------------------------------------------------------------------------------------------
 
     def counts(self, example: TaggedSentence, answer: Tags) -> Sequence[float]:
-        if self.scheme == "plain":
-            return accuracy_counts(gold_tags(example), answer.tags)
-        return entity_counts(gold_tags(example), answer.tags)
+        counted = accuracy_counts if self.scheme == "plain" else entity_counts
+        return counted(gold_tags(example), answer.tags)
 
     def scores(self, examples: Sequence[TaggedSentence], answers: Sequence[Tags]) -> dict[str, float]:
-        gold, predicted = [gold_tags(example) for example in examples], [answer.tags for answer in answers]
-        pairs = [accuracy_counts(a, b) for a, b in zip(gold, predicted, strict=True)]
-        accuracy = sum(right for right, _ in pairs) / max(1, sum(words for _, words in pairs))
-        if self.scheme == "plain":
-            return {"accuracy": accuracy}
-        total = summed_counts(counts_by_type(gold, predicted).values())
-        return {"f1": total.f1, "precision": total.precision, "recall": total.recall, "accuracy": accuracy}
+        return headline_scores(*self._gold_and_predicted(examples, answers), self.scheme)
+
+    def _gold_and_predicted(
+        self, examples: Sequence[TaggedSentence], answers: Sequence[Tags]
+    ) -> tuple[AllTags, AllTags]:
+        """Both in the scheme that answers are written in, so that tags can be compared one by one."""
+        gold = [convert(gold_tags(example), self.written) for example in examples]
+        return gold, [convert(answer.tags, self.written) for answer in answers]
 
     def score_titles(self) -> dict[str, str]:
-        if self.scheme == "plain":
-            return {"accuracy": "tag accuracy"}
-        return {"f1": "entity F1", "precision": "precision", "recall": "recall", "accuracy": "tag accuracy"}
+        return score_titles(self.scheme)
 
     def details(self, examples: Sequence[TaggedSentence], answers: Sequence[Tags]) -> Table:
-        gold, predicted = [gold_tags(example) for example in examples], [answer.tags for answer in answers]
-        words = sum(map(len, gold))
-        if self.scheme != "plain":
-            found: Mapping[str, EntityCounts] = counts_by_type(gold, predicted)
-        else:
-            found = counts_by_tag(gold, predicted)
-        return {"words": words, "types": {name: counts_table(counts) for name, counts in found.items()}}
+        gold, predicted = self._gold_and_predicted(examples, answers)
+        return {"words": sum(map(len, gold)), "types": scores_by_type(gold, predicted, self.scheme)}
 
     def describe(self, details: Table) -> list[str]:
-        what = "tag" if self.scheme == "plain" else "type"
-        width = max([len(what), *map(len, details["types"])])
-        lines = [f"{what:<{width}}  precision    recall        F1      gold  predicted"]
-        for name, row in details["types"].items():
-            figures = "  ".join(f"{100 * row[key]:6.1f} %" for key in ("precision", "recall", "f1"))
-            lines.append(f"{name:<{width}}   {figures}  {row['gold']:8,}  {row['predicted']:9,}")
-        return lines
+        return score_lines("tag" if self.scheme == "plain" else "type", details["types"], ("gold", "predicted"))
 
     def baseline(self, train: Sequence[TaggedSentence], examples: Sequence[TaggedSentence]) -> tuple[str, list[Tags]]:
         """Each word its most frequent tag in train; unknown words the most frequent tag of all."""
@@ -254,8 +244,7 @@ class Tag(Task[TaggedSentence, Tags]):
             overall.update(tags)
             for word, tag in zip(example.words, tags, strict=True):
                 by_word.setdefault(word, Counter())[tag] += 1
-        usual = {word: min(tags, key=lambda tag, tags=tags: (-tags[tag], tag)) for word, tags in by_word.items()}  # type: ignore[misc]
-        rest = min(overall, key=lambda tag: (-overall[tag], tag))
+        usual, rest = {word: most_frequent(tags) for word, tags in by_word.items()}, most_frequent(overall)
         found = [[usual.get(word, rest) for word in example.words] for example in examples]
         return "each word's most frequent tag", [Tags(tuple(convert(tags, self.written))) for tags in found]
 
@@ -266,7 +255,7 @@ class Tag(Task[TaggedSentence, Tags]):
 
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[TaggedSentence]:
-        return read_sentences(source, input_config(config))
+        return read_sentences(source, of_class(TagInputConfig, config))
 
     def empty_answer(self, example: TaggedSentence) -> Tags:
         return Tags(())
@@ -292,47 +281,14 @@ class Tag(Task[TaggedSentence, Tags]):
         return EntityPage(path)
 
 
-def input_config(config: Section) -> TagInputConfig:
-    if not isinstance(config, TagInputConfig):
-        raise ConfigError(f"Sentences are read with a TagInputConfig; got {type(config).__name__}.")
-    return config
-
-
-def tag_head(head: Head) -> TagHead:
-    if not isinstance(head, TagHead):
-        raise ConfigError(f"Tagging needs its own head; got {type(head).__name__}.")
-    return head
-
-
 def gold_tags(example: TaggedSentence) -> tuple[str, ...]:
     if example.tags is None:
         raise DataError(f"{example.where}: this sentence has no tags, so that nothing can be learned or scored.")
     return example.tags
 
 
-def words_in(passage: Passage) -> int:
-    if not isinstance(passage.text, tuple):
-        raise TypeError("the passages of a tagging task are words")
-    return len(passage.text)
-
-
-def sentences_of(example: TaggedSentence) -> Sequence[tuple[int, int]]:
-    """(first word, end) of each sentence of an example."""
-    return [(0, len(example.words))] if example.sentences is None else example.sentences
-
-
-def gathered(passages: Sequence[Passage], scores: Sequence[Scores]) -> Scores:
-    """The emissions of an example's words, (W, C), from its windows."""
-    windows = [(passage.start, passage.start + words_in(passage)) for passage in passages]
-    if len(windows) == 1:
-        return scores[0]
-    W = windows[-1][1]
-    chosen = most_central(windows, W)
-    found = np.empty((W, scores[0].shape[1]), dtype=np.float32)
-    for number, (start, end) in enumerate(windows):
-        mine = chosen[start:end] == number
-        found[start:end][mine] = scores[number][mine]
-    return found
+def most_frequent(tags: Counter[str]) -> str:
+    return min(tags, key=lambda tag: (-tags[tag], tag))
 
 
 def entity(example: TaggedSentence, start: int, end: int, type: str) -> dict[str, Any]:
@@ -341,13 +297,3 @@ def entity(example: TaggedSentence, start: int, end: int, type: str) -> dict[str
         return {"type": type, "text": " ".join(example.words[start:end]), "first_word": start, "end_word": end}
     first, last = example.offsets[start][0], example.offsets[end - 1][1]
     return {"type": type, "text": example.text[first:last], "start": first, "end": last}
-
-
-def counts_table(counts: EntityCounts) -> dict[str, float]:
-    return {
-        "precision": counts.precision,
-        "recall": counts.recall,
-        "f1": counts.f1,
-        "gold": counts.gold,
-        "predicted": counts.predicted,
-    }

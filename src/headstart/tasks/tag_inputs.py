@@ -10,9 +10,11 @@ from typing import Literal
 from headstart.config import Section
 from headstart.tasks.conll import WORD_FIELDS, TaggedSentence, read_columns, read_jsonl
 from headstart.tasks.inputs import read_inputs
-from headstart.tasks.plain_text import sentences_and_words
 from headstart.text.files import Source
 from headstart.text.lines import STANDARD_INPUT
+from headstart.text.sentences import sentence_spans
+from headstart.text.tables import json_object
+from headstart.text.words import word_spans
 
 PLAIN = (".txt", ".md", ".csv", ".parquet", ".txt.gz", ".md.gz", ".csv.gz", ".parquet.gz")
 JSON = (".jsonl", ".jsonl.gz")
@@ -42,33 +44,33 @@ def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSenten
         is_text = source == STANDARD_INPUT or name.endswith(PLAIN) or config.text_field is not None
         kind = "text" if is_text else "columns"
         if name.endswith(JSON):
-            kind = "text" if config.text_field is not None or not has_words(source) else "words"
+            kind = "words" if has_words(source, config.text_field) else "text"
     if kind == "text":
         for found in read_inputs(source, config.text_field):
             yield sentence_of_text(found.text, found.where)
         return
-    sentences = (
-        read_columns(source, tag_required=False) if kind == "columns" else read_jsonl(source, tag_required=False)
-    )
-    yield from (replace(sentence, tags=None) for sentence in sentences)
+    if kind == "columns":
+        yield from (replace(sentence, tags=None) for sentence in read_columns(source, tag_required=False))
+    else:
+        yield from read_jsonl(source, config.text_field, with_tags=False)
 
 
-def has_words(source: str) -> bool:
+def has_words(source: str, field: str | None) -> bool:
     """Whether the first line of a JSON lines file has a list of words rather than a text."""
     with Source(Path(source).expanduser()) as file:
-        first = next((line for line in file.lines() if line.strip()), "")
-    return any(f'"{field}"' in first for field in WORD_FIELDS)
+        first = next((line for line in file.lines() if line.strip()), "{}")
+    record = json_object(first, f"{source}:1")
+    return any(isinstance(record.get(name), list) for name in ((field,) if field else WORD_FIELDS))
 
 
 def sentence_of_text(text: str, where: str = "") -> TaggedSentence:
-    """A plain text as words at exact character offsets, with its sentences."""
-    words: list[str] = []
+    """A plain text as words at exact character offsets, with its sentences, none of them without words."""
     offsets: list[tuple[int, int]] = []
     sentences: list[tuple[int, int]] = []
-    for sentence in sentences_and_words(text):
-        first = len(words)
-        for word, start, end in sentence:
-            words.append(word)
-            offsets.append((start, end))
-        sentences.append((first, len(words)))
-    return TaggedSentence(tuple(words), None, where, text, tuple(offsets), tuple(sentences))
+    for first, last in sentence_spans(text, lines_are_sentences=False):
+        before = len(offsets)
+        offsets += [(first + start, first + end) for start, end in word_spans(text[first:last])]
+        if len(offsets) > before:
+            sentences.append((before, len(offsets)))
+    words = tuple([text[start:end] for start, end in offsets])
+    return TaggedSentence(words, None, where, text, tuple(offsets), tuple(sentences))

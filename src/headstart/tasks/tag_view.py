@@ -1,8 +1,7 @@
-"""Tagged text to look at: coloured in the terminal, marked in a page of HTML, or as JSON with places in the text."""
+"""Tagged text to look at: coloured in the terminal, or marked in a page of HTML."""
 
 from __future__ import annotations
 
-import json
 import unicodedata
 import zlib
 from collections import Counter
@@ -13,7 +12,7 @@ from itertools import accumulate
 
 from rich.text import Text
 
-from headstart.tasks.spans import Span, tags_of
+from headstart.tasks.spans import Span
 from headstart.text.formats import LONE_SURROGATE
 
 Offsets = Sequence[tuple[int, int]]
@@ -73,35 +72,18 @@ def colours_of(types: Iterable[str]) -> dict[str, int]:
     return chosen
 
 
-def terminal_view(
-    words: Sequence[str],
-    spans: Sequence[Span],
-    text: str | None = None,
-    offsets: Offsets | None = None,
-    colours: dict[str, int] | None = None,
-) -> Text:
+def terminal_view(sentence: MarkedSentence) -> Text:
     """[Rome LOC] for each entity, coloured by type; the brackets stay where a terminal has no colours."""
-    colours = colours_of(span.type for span in spans) if colours is None else colours
+    colours = colours_of(span.type for span in sentence.spans)
     view = Text()
-    for piece, type in MarkedSentence(words, spans, text, offsets).pieces():
+    for piece, type in sentence.pieces():
         if type is None:
             view.append(without_controls(piece))
         else:
-            style = style_of(type, colours)
+            style = f"black on color({COLOURS[colours[type]][1]})"
             view.append(f"[{without_controls(piece)}", style=f"bold {style}")
             view.append(f" {without_controls(type)}]" if type else "]", style=style)
     return view
-
-
-def legend(types: Iterable[str], colours: dict[str, int] | None = None) -> Text:
-    """The types in their colours, by name."""
-    names = sorted(set(types))
-    colours = colours_of(names) if colours is None else colours
-    return Text("  ").join(Text(without_controls(type), style=style_of(type, colours)) for type in names)
-
-
-def style_of(type: str, colours: dict[str, int]) -> str:
-    return f"black on color({COLOURS[colours[type]][1]})"
 
 
 def without_controls(text: str) -> str:
@@ -109,42 +91,13 @@ def without_controls(text: str) -> str:
     return "".join(" " if unicodedata.category(mark) in ("Cc", "Cs") else mark for mark in text)
 
 
-def to_jsonl(
-    text: str, words: Sequence[str], offsets: Offsets, spans: Sequence[Span], tags: Sequence[str] | None = None
-) -> str:
-    """One line of JSON: the text, its words and tags, and the entities with their places in characters.
-
-    tags: as they are to be written; unset: BIO.
-    """
-    for word, (start, end) in zip(words, offsets, strict=True):
-        if text[start:end] != word:
-            raise ValueError(
-                f"the word {word!r} does not stand at {start} to {end}, where there is {text[start:end]!r}"
-            )
-    entities = []
-    for first, last, type in spans:
-        start, end = offsets[first][0], offsets[last - 1][1]
-        entities.append({"start": start, "end": end, "text": text[start:end], "type": type})
-    row = {
-        "text": text,
-        "words": list(words),
-        "tags": tags_of(spans, len(words), "bio") if tags is None else list(tags),
-        "entities": entities,
-    }
-    # Half a surrogate pair cannot be written in UTF-8, but JSON can escape it.
-    return json.dumps(row, ensure_ascii=LONE_SURROGATE.search(text) is not None)
-
-
-def html_page(sentences: Sequence[MarkedSentence], title: str, marks: tuple[str, str] = ("entity", "entities")) -> str:
-    """The sentences with their entities marked, as one HTML file that needs nothing else.
-
-    marks: what a mark is called, alone and in numbers.
-    """
+def html_page(sentences: Sequence[MarkedSentence], title: str) -> str:
+    """The sentences with their entities marked, as one HTML file that needs nothing else."""
     counts = Counter(span.type for sentence in sentences for span in sentence.spans)
     colours = colours_of(counts)
     paragraphs = [f'<p dir="auto">{marked(sentence, colours)}</p>' for sentence in sentences]
     key = "\n".join(f"<li>{mark_of('', type, colours)} {count:,}</li>" for type, count in sorted(counts.items()))
-    summary = f"{counted(len(sentences), 'sentence', 'sentences')}, {counted(counts.total(), *marks)}"
+    summary = f"{counted(len(sentences), 'sentence', 'sentences')}, {counted(counts.total(), 'entity', 'entities')}"
     page = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',

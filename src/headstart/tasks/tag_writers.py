@@ -26,7 +26,7 @@ class ColumnLines(Writer[TaggedSentence, Any]):
         found: list[str] = []
         for example, answer in pairs:
             shown = example.words if example.lines is None else example.lines
-            ends = {end for _, end in (example.sentences or [(0, len(shown))])}
+            ends = {end for _, end in example.sentence_bounds}
             for number, (line, tag) in enumerate(zip(shown, answer.tags, strict=True), 1):
                 found.append(f"{line}{'	' if '	' in line else ' '}{tag}\n")
                 if number in ends:
@@ -41,8 +41,7 @@ class ColouredView(Writer[TaggedSentence, Any]):
         console = Console(file=StringIO(), force_terminal=True, color_system="256", width=WIDTH, soft_wrap=True)
         with console.capture() as captured:
             for example, answer in pairs:
-                marked = shown(example, answer)
-                console.print(terminal_view(marked.words, marked.spans, marked.text, marked.offsets), highlight=False)
+                console.print(terminal_view(shown(example, answer)), highlight=False)
         return captured.get()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import Field
 
 from headstart.config import Section
-from headstart.errors import ConfigError, DataError
+from headstart.errors import ConfigError, DataError, Remedy
 from headstart.text.files import Source
 from headstart.text.formats import FORMATS, clean, cut_point, format_of, is_plain, known_suffixes
 from headstart.text.layout import decide
@@ -145,7 +145,8 @@ def check_field(paths: Sequence[Path], field: str | None) -> None:
     """--field on plain text alone is a mistake: ignored, it would hide that the wrong file was given."""
     if field is not None and all(is_plain(path) for path in paths):
         raise ConfigError(
-            f"{paths[0]}: is plain text and has no columns, so there is no field '{field}'. Remove --field."
+            f"{paths[0]}: is plain text and has no columns, so there is no field '{field}'.",
+            Remedy("Remove {}.", f"text.field={field}", "--field"),
         )
 
 

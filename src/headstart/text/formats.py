@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from headstart.errors import DataError
+from headstart.errors import DataError, Remedy
 from headstart.text.files import BOM, CHUNK_BYTES, Source
 from headstart.text.tables import (
     ReadRows,
@@ -26,7 +26,7 @@ PART_CHARACTERS = 1 << 18  # a longer document is passed on in parts, before its
 BLANK_LINES = re.compile(r"\n\s*\n")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 TXT = ".txt"
-SET_FIELD = "Name the column that holds the text with --field."
+SET_FIELD = Remedy("Name the column that holds the text with {}.", "text.field=NAME", "--field")
 
 Texts = Iterator[tuple[str, bool]]
 
@@ -77,7 +77,7 @@ def text_column(field: str | None, names: Sequence[str], where: str) -> list[str
         return [names[0]]
     wanted = f"has no column '{field}'" if field else "none of the columns is called 'text'"
     hint = separator_hint(names, [field or "text"])
-    raise DataError(f"{where}: {wanted}; there are: {listed_columns(names)}.{hint} {SET_FIELD}")
+    raise DataError(f"{where}: {wanted}; there are: {listed_columns(names)}.{hint}", SET_FIELD)
 
 
 def read_rows(rows: ReadRows, source: Source, field: str | None, one_per_line: bool) -> Texts:
@@ -86,18 +86,28 @@ def read_rows(rows: ReadRows, source: Source, field: str | None, one_per_line: b
             yield text_of(value, name, where), True
 
 
-def text_of(value: object, field: str, where: str, advice: str = SET_FIELD) -> str:
+def text_of(value: object, field: str, where: str, remedy: Remedy = SET_FIELD) -> str:
     """The text of a cell; a missing one is empty."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{where}: '{field}' must be text, got {value!r:.60}. {advice}")
+        raise DataError(f"{where}: '{field}' must be text, got {value!r:.60}.", remedy)
     return value
 
 
 def clean(text: str) -> str:
-    """Line breaks as "\\n", and lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD."""
-    return universal(text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text))
+    """Line breaks as "\\n", and no lone surrogates."""
+    return universal(without_surrogates(text))
+
+
+def clean_word(word: str) -> str:
+    """A word that was given as one, with spaces for line breaks: files of words have one on each line."""
+    return clean(word).strip("\n").replace("\n", " ")
+
+
+def without_surrogates(text: str) -> str:
+    """Lone surrogates (JSON can contain them, UTF-8 cannot) as U+FFFD. Every character keeps its place."""
+    return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
 
 
 READERS: dict[str, Callable[[Source, str | None, bool], Texts]] = {

@@ -27,8 +27,9 @@ from headstart.text.shard_files import FORMAT
 from headstart.text.shards import Shards, ShardWriter
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.vocabulary import WordCounter
-from headstart.text.wordpiece import WordPieceTokenizer, load_wordpiece
+from headstart.text.wordpiece import WordPieceTokenizer
 from headstart.text.wordpiece_learning import learn_wordpiece
+from headstart.text.wordpiece_loading import load_wordpiece
 
 # For fewer bytes, starting processes costs more than it saves.
 SMALL = 2_000_000

@@ -15,7 +15,8 @@ from headstart.text import words
 from headstart.text.encoding import Encoding, SentenceIds, places_of
 from headstart.text.runs import RunCache, flatten, to_bytes
 from headstart.text.vocabulary import SPECIALS, Vocabulary
-from headstart.text.wordpiece import TOKENIZER, VOCAB, WordPieceTokenizer, load_wordpiece
+from headstart.text.wordpiece import TOKENIZER, VOCAB, WordPieceTokenizer
+from headstart.text.wordpiece_loading import load_wordpiece
 
 __all__ = ["TOKENIZERS", "Encoding", "SentenceIds", "Tokenizer", "WordTokenizer", "load_tokenizer"]
 

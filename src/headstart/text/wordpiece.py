@@ -1,4 +1,4 @@
-"""BERT's WordPiece tokenizer, loaded and saved in the format of Hugging Face."""
+"""BERT's WordPiece tokenizer: text to pieces and their ids, and the files that other tools open."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from headstart.atomic import write_text
-from headstart.errors import DataError
 from headstart.text.encoding import Encoding, SentenceIds, UnitIds, places_of
+from headstart.text.formats import without_surrogates
 from headstart.text.runs import RunCache, flatten, to_bytes
 
 PREFIX = "##"
@@ -70,7 +70,7 @@ class WordPieceTokenizer:
 
     def encode(self, text: str) -> Encoding:
         """Words are what BERT's pre-tokenizer gives, by white space and punctuation."""
-        found = self.backend.encode(text, add_special_tokens=False)
+        found = self.backend.encode(without_surrogates(text), add_special_tokens=False)
         # The library's word numbers have gaps where it dropped white space; ours have none.
         _, words = np.unique(np.array(found.word_ids, dtype=np.int32), return_inverse=True)
         return Encoding(
@@ -83,7 +83,8 @@ class WordPieceTokenizer:
 
     def encode_words(self, words: Sequence[str]) -> Encoding:
         """A word without pieces, such as a control character, is [UNK]."""
-        found = self.backend.encode(list(words), is_pretokenized=True, add_special_tokens=False)
+        plain = [without_surrogates(word) for word in words]
+        found = self.backend.encode(plain, is_pretokenized=True, add_special_tokens=False)
         starts = np.array(places_of(words), dtype=np.int32).reshape(-1, 2)
         of_word = np.array(found.word_ids, dtype=np.int32)
         missing = np.setdiff1d(np.arange(len(words), dtype=np.int32), of_word)
@@ -129,6 +130,7 @@ class WordPieceTokenizer:
         return SentenceIds(ids, lengths, [])
 
     def _runs(self, text: str) -> list[str]:
+        text = without_surrogates(text)
         whole = not self._splits_at_space or CONTROL_SPACE.search(text)
         return [text] if whole else text.split()
 
@@ -212,90 +214,6 @@ def build_wordpiece(
     )
     backend.add_special_tokens(list(SPECIALS))
     return WordPieceTokenizer(backend, lowercase)
-
-
-def load_wordpiece(path: Path, *, lowercase: bool | None = None) -> WordPieceTokenizer:
-    """From vocab.txt, tokenizer.json or a folder with either.
-
-    lowercase: None takes what the files say. A vocab.txt alone says it by its pieces: those of an uncased model have no
-    capital letter.
-    """
-    if path.is_dir():
-        path = path / (TOKENIZER if (path / TOKENIZER).exists() else VOCAB)
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise DataError(f"{path}: the WordPiece vocabulary cannot be read ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: the WordPiece vocabulary is not UTF-8 (byte {error.start}).") from error
-    return from_json(text, path, lowercase) if path.suffix == ".json" else from_vocab(text, path, lowercase)
-
-
-def from_vocab(text: str, path: Path, lowercase: bool | None) -> WordPieceTokenizer:
-    pieces = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    check_specials(pieces, path)
-    first_lines: dict[str, int] = {}
-    for line, piece in enumerate(pieces, start=1):
-        if first_lines.setdefault(piece, line) != line:
-            raise DataError(f"{path}:{line}: the piece {piece!r} is already on line {first_lines[piece]}.")
-    settings = read_settings(path.parent / SETTINGS)
-    says = {key: value for key, value in settings.items() if isinstance(value, bool)}
-    if lowercase is None:
-        lowercase = says.get("do_lower_case")
-    if lowercase is None:
-        lowercase = not any(piece != piece.lower() for piece in pieces if not is_bracketed(piece))
-    return build_wordpiece(
-        pieces,
-        lowercase,
-        strip_accents=says.get("strip_accents"),
-        split_chinese=says.get("tokenize_chinese_chars", True),
-    )
-
-
-def from_json(text: str, path: Path, lowercase: bool | None) -> WordPieceTokenizer:
-    try:
-        description = json.loads(text)
-        kind = description["model"].get("type")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: not a tokenizer of the tokenizers library ({error}).") from error
-    if kind != "WordPiece":
-        raise DataError(f"{path}: a WordPiece tokenizer is needed, got one of type {kind}.")
-    try:
-        backend = tokenizers.Tokenizer.from_str(text)
-    except Exception as error:  # the library raises nothing more specific
-        raise DataError(f"{path}: the tokenizers library cannot read it ({error}).") from error
-    check_specials(backend.get_vocab(), path)
-    says = bool((description.get("normalizer") or {}).get("lowercase", False))
-    if lowercase is not None and lowercase != says:
-        raise DataError(
-            f"{path}: has lowercase = {says}, but {lowercase} was asked for. Leave it out, or use its vocab.txt."
-        )
-    return WordPieceTokenizer(backend, says)
-
-
-def check_specials(pieces: list[str] | dict[str, int], path: Path) -> None:
-    missing = [special for special in SPECIALS if special not in pieces]
-    if missing:
-        raise DataError(
-            f"{path}: has no piece {', '.join(missing)}; a WordPiece vocabulary needs {' '.join(SPECIALS)}."
-        )
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """tokenizer_config.json, or {} if there is none."""
-    if not path.is_file():
-        return {}
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}).") from error
-    if not isinstance(settings, dict):
-        raise DataError(f"{path}: holds a JSON {type(settings).__name__}; wanted an object with keys.")
-    return settings
-
-
-def is_bracketed(piece: str) -> bool:
-    return piece.startswith("[") and piece.endswith("]")
 
 
 def splits_at_space(description: dict[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from headstart.training.tensors import read_tensors, write_tensors
 
 KEPT_CHECKPOINTS = 2
 LOCK = "lock"
-RESUME = "Checkpoints saved before are intact. Make room there, and continue with --resume."
+RESUME = "Checkpoints saved before are intact. Make room there, and resume the run."
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from headstart.transfer.fit import Fitted, gather_features, transfer_once
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.start import open_start, settings_for
 from headstart.transfer.task_model import TaskModel
+from headstart.weights.sources import Source
 
 ABOUT = "estimator.json"
 RENAMED = {"seed": "random_state", "batch": "batch_size", "validation": "validation_fraction"}
@@ -38,7 +39,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     task_kind: ClassVar[type[Task[Any, Any]]]
     Parameters: ClassVar[tuple[str, ...]]
 
-    pretrained: str | Path
+    pretrained: Source
     how: str
     settings: Mapping[str, Any] | None
     random_state: int | np.random.RandomState | None
@@ -52,8 +53,8 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         with torch.enable_grad():  # the host may have turned gradients off
             if config.how == "frozen":
                 # In one order whatever is held out, so that every candidate of a search finds the same features.
-                every = sorted({task.key(example): example for example in [*train, *(dev or ())]}.items())
-                features = result_of(gather_features(start, task, [example for _, example in every], config, cache))
+                every = sorted([*train, *(dev or ())], key=lambda example: (task.key(example), repr(example)))
+                features = result_of(gather_features(start, task, every, config, cache))
             fitted = result_of(
                 transfer_once(start, config, task, train, dev, seed=seed, features=features, cache=cache)
             )
@@ -112,7 +113,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """What `save` left in a folder. Other runs of the same task can be loaded, too."""
         folder = Path(path)
         loaded = load_task_model(folder)
-        if not isinstance(loaded.task, cls.task_kind):
+        if type(loaded.task) is not cls.task_kind:  # a task that is derived from it may answer in another way
             raise CheckpointError(f"{folder}: is a model for {loaded.task.title}, not for {cls.task_kind.title}.")
         about = read_about(folder / ABOUT)
         estimator = cls(**known_parameters(about.get("parameters", {}), cls.Parameters))
@@ -172,6 +173,8 @@ def network_table(parameters: Mapping[str, Mapping[str, Any]], settings: Mapping
 def known_parameters(parameters: Table, known: Sequence[str]) -> Table:
     """Saved parameters by their present names; a file of an earlier version has the old ones."""
     renamed = {RENAMED.get(name, name): value for name, value in parameters.items()}
+    if isinstance(renamed.get("pretrained"), list):  # several files, for which JSON has no tuple
+        renamed["pretrained"] = tuple(renamed["pretrained"])
     return {name: value for name, value in renamed.items() if name in known}
 
 
@@ -179,6 +182,8 @@ def plain(value: Any) -> Any:
     """Settings as Python's own values: paths, and numbers that come out of numpy's arrays, are not."""
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if isinstance(value, Path) else value

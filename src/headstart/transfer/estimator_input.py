@@ -13,7 +13,7 @@ from headstart.config import nearest
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.tag_inputs import sentence_of_text
-from headstart.text.formats import clean
+from headstart.text.formats import clean, clean_word, without_surrogates
 
 Texts = Iterable[str]
 Words = Sequence[str]
@@ -38,12 +38,13 @@ def checked_sentences(sentences: Iterable[Words | str]) -> list[TaggedSentence]:
     found: list[TaggedSentence] = []
     for number, sentence in enumerate(sentences, 1):
         if isinstance(sentence, str):
-            found.append(sentence_of_text(sentence, f"sentence {number:,}"))
+            # Line breaks stay as they are: entities are told at the characters of this very string.
+            found.append(sentence_of_text(without_surrogates(sentence), f"sentence {number:,}"))
             continue
         words = list(sentence) if isinstance(sentence, Iterable) else [sentence]
         if not words or not all(isinstance(word, str) and word.strip() for word in words):
             raise DataError(f"Sentence {number:,} must be a list of words, none of them empty; got {sentence!r:.60}.")
-        found.append(TaggedSentence(tuple(clean(word) for word in words), None, f"sentence {number:,}"))
+        found.append(TaggedSentence(tuple(clean_word(word) for word in words), None, f"sentence {number:,}"))
     return found
 
 
@@ -52,6 +53,8 @@ def tagged_sentences(sentences: Iterable[Words], tags: Iterable[Words]) -> list[
     rows = [] if tags is None else [tuple(map(str, row)) for row in tags]
     check_pairs(len(found), len(rows))
     for number, (example, row) in enumerate(zip(found, rows, strict=True), 1):
+        if not example.words:
+            raise DataError(f"Sentence {number:,} has no words, so there is nothing to tag. Leave it out.")
         if len(example.words) != len(row):
             raise DataError(f"Sentence {number:,} has {len(example.words):,} words and {len(row):,} tags.")
     return [

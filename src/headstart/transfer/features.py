@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from headstart.batches.rows import AnyText, Joined, TextRow, text_row
 from headstart.config import settings_of
+from headstart.encoders.base import Encoder
 from headstart.encoders.representations import Representations
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
@@ -41,8 +41,6 @@ class FeatureTable:
     offsets: NDArray[np.int64]
     layers: NDArray[Any]
     cut: NDArray[np.bool_]
-    fresh: bool
-    """Computed just now, not found in the cache."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -66,7 +64,7 @@ class FeatureTable:
         """The mean of each text's words, as texts of one word: layers (K, B, 1, D). A text without words has none."""
         K, D = self.shape
         found = np.zeros((len(rows), 1, K, D), dtype=np.float32)
-        mask = np.array([[self.length(row) > 0] for row in rows], dtype=bool)
+        mask = np.array([self.length(row) > 0 for row in rows], dtype=bool)[:, None]
         for number, row in enumerate(rows):
             if mask[number]:
                 found[number, 0] = self.layers[self.offsets[row] : self.offsets[row + 1]].mean(0, dtype=np.float32)
@@ -76,7 +74,7 @@ class FeatureTable:
         """The features of some texts, padded at the end: layers (K, B, W, D)."""
         lengths = [self.length(row) for row in rows]
         K, D = self.shape
-        found = np.zeros((len(rows), max(1, max(lengths)), K, D), dtype=np.float32)
+        found = np.zeros((len(rows), max(1, max(lengths, default=0)), K, D), dtype=np.float32)
         mask = np.zeros(found.shape[:2], dtype=bool)
         for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
             found[number, :length] = self.layers[self.offsets[row] : self.offsets[row] + length]
@@ -95,6 +93,7 @@ def gather(
 ) -> Generator[Progress, None, FeatureTable]:
     """The features of all distinct texts, from the cache or else computed in length-sorted batches and put there."""
     distinct = list(dict.fromkeys(texts))
+    with_first = with_first and pretrained.encoder.marks > 0
     key = cache_key(
         layout=LAYOUT,
         kind=pretrained.kind,
@@ -106,12 +105,11 @@ def gather(
         precision=precision,
     )
     target = cache / "features" / key
-    fresh = not (target / "shape.json").is_file()
-    if fresh:
+    if not (target / "shape.json").is_file():
         rows = [text_row(pretrained.encoder, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
         with building(target) as folder:
             yield from compute(pretrained, rows, folder, precision)
-    return open_table(target, distinct, fresh)
+    return open_table(target, distinct)
 
 
 def compute(
@@ -156,7 +154,7 @@ def new_table(folder: Path, shape: tuple[int, ...], precision: Precision) -> NDA
     return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
 
 
-def open_table(folder: Path, texts: list[AnyText], fresh: bool) -> FeatureTable:
+def open_table(folder: Path, texts: list[AnyText]) -> FeatureTable:
     try:
         described = json.loads((folder / "shape.json").read_text())
         shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
@@ -164,30 +162,35 @@ def open_table(folder: Path, texts: list[AnyText], fresh: bool) -> FeatureTable:
         offsets, cut = np.load(folder / "offsets.npy"), np.load(folder / "cut.npy")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{folder}: the cached features are broken ({error}). Remove this folder.") from error
-    return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut, fresh)
+    return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut)
 
 
-def encoder_fingerprint(encoder: nn.Module) -> str:
-    """SHA-256 of the encoder's settings, and of its tensors with their names."""
-    config: Any = encoder.config
-    digest = hashlib.sha256(json.dumps(settings_of(config), sort_keys=True).encode())
-    for name, tensor in encoder.state_dict().items():
+def encoder_fingerprint(encoder: Encoder) -> str:
+    """SHA-256 of the encoder's settings, and of its tensors with their names: weights, and vectors given ready."""
+    digest = hashlib.sha256(json.dumps(settings_of(encoder.config), sort_keys=True).encode())
+    # Buffers that are not saved are in no state_dict.
+    for name, tensor in {**encoder.state_dict(), **dict(encoder.named_buffers())}.items():
         digest.update(f"{name}{tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 
 def texts_digest(texts: Sequence[AnyText]) -> str:
-    """A text that is given as words differs from the same words in a string, which might be split otherwise."""
+    """SHA-256 of the texts in order."""
     digest = hashlib.sha256()
     for text in texts:
-        data = spelled(text).encode("utf-8", "replace")
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
+        digest.update(with_length(spelled(text)))
     return digest.hexdigest()
 
 
-def spelled(text: AnyText) -> str:
-    if isinstance(text, Joined):
-        return "\1".join(("", spelled(text.first), spelled(text.second)))
-    return text if isinstance(text, str) else "\0".join(("", *text))
+def spelled(text: AnyText) -> bytes:
+    """Different for any two texts. A text that is given as words differs from the same words in a string, which might
+    be split otherwise. Words and pairs begin with a byte that UTF-8 never has."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    kind, parts = (b"\xfe", (text.first, text.second)) if isinstance(text, Joined) else (b"\xff", text)
+    return kind + b"".join(with_length(spelled(part)) for part in parts)
+
+
+def with_length(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "little") + data

@@ -134,11 +134,11 @@ def measure_forgetting(
     *,
     held_out: Sequence[str] | None = None,
     cache: Path | None = None,
-    advice: str = "name some with --held-out",
+    advice: str | None = "name some with --held-out",
 ) -> Generator[Progress | Notice, None, Forgetting | None]:
     """How much worse an encoder's own language model became; None where it was not trained on, or cannot be measured.
 
-    advice: what the user can do where its text is gone.
+    advice: what the user can do where its text is gone, if anything.
     """
     task_model = fitted.model
     if start.pretrained is None or task_model.config.how not in ("finetune", "gradual"):
@@ -150,7 +150,7 @@ def measure_forgetting(
             with closing(forgetting(start.run, task_model.encoder, held_out=held_out, cache=cache)) as measuring:
                 found = yield from measuring
         except HeadstartError as error:
-            found, why = None, str(error)
+            found, why = None, error.problem  # its remedy is for pretraining, which is over
         if found is not None:
             return found
     yield Notice(f"What {start.name} forgot is not measured: {why.rstrip('.')}.")

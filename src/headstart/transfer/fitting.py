@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headstart.batches.order import seed_of
 from headstart.batches.rows import sorted_batches
 from headstart.config import Section
-from headstart.errors import DataError
+from headstart.errors import DataError, Remedy
 from headstart.model import Model
 from headstart.tasks.base import Passage, Scores, Target, Task
 from headstart.training.data_parallel import DataParallelGradient, parts_of
@@ -30,6 +30,8 @@ POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""
 EVALUATION_TOKENS = 2_048
 """Tokens in a batch that is only predicted."""
+PASS_TOKENS = 8_448
+"""Tokens that a training step reads at a time, with their padding: 32 texts of 256 tokens and their marks."""
 
 
 class FittingConfig(Section):
@@ -80,7 +82,6 @@ class FitStep:
 class FitResult:
     steps: int
     best_step: int
-    seconds: float
 
 
 RowScores = Callable[[Sequence[int]], tuple[Tensor, Tensor]]
@@ -144,9 +145,8 @@ def fit(
             in_parts = model.is_data_parallel()
         if number % per_epoch == 0:
             batches = epoch_batches(lengths, config.batch, number // per_epoch, seed)
-        examples = batches[number % per_epoch]
-        parts = parts_of(examples, lengths) if in_parts else [examples]
-        loss = step(model, task, optimizer, shared, train, parts, number, steps, config, seed)
+        passes = passes_of(train, batches[number % per_epoch], in_parts)
+        loss = step(model, task, optimizer, shared, train, passes, number, steps, config, seed)
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
@@ -157,7 +157,7 @@ def fit(
             break
     stopping.restore()
     model.eval()
-    return FitResult(number + 1, stopping.best_step or number + 1, time.monotonic() - began)
+    return FitResult(number + 1, stopping.best_step or number + 1)
 
 
 def step(
@@ -166,34 +166,53 @@ def step(
     optimizer: AdamW,
     shared: DataParallelGradient,
     train: ModelInput,
-    parts: list[list[int]],
+    passes: list[list[list[int]]],
     number: int,
     steps: int,
     config: FittingConfig,
     seed: int,
 ) -> float:
-    """parts: the examples of the batch, those of each core apart."""
+    """passes: see `passes_of`."""
+    if not passes:
+        return 0.0  # no example of the batch has a passage
     if not model.training:  # a call walks through every module
         model.train()
     device = next(model.parameters()).device
-    rows = [train.rows_of(part) for part in parts]
-    total = sum(task.weight(target) for part in rows for target in train.gold(part))
+    total = sum(task.weight(target) for parts in passes for part in parts for target in train.gold(part))
+    last = passes[-1][-1]
 
     def loss_of(part: list[int]) -> Tensor:
         scores, mask = train.scores(part)
-        return task.loss(model.head, scores, mask, train.gold(part)) / total
+        loss = task.loss(model.head, scores, mask, train.gold(part)) / total
+        return loss + model.penalty() if part is last else loss
 
     with seeded(seed_of(seed, "fit", number), device):
-        losses = [partial(loss_of, part) for part in rows]
-        value = shared.of([*losses[:-1], lambda: losses[-1]() + model.penalty()])
+        # The gradients of all passes add up to that of the whole batch.
+        value = sum(shared.of([partial(loss_of, part) for part in parts]) for parts in passes)
     if not math.isfinite(value):
         lower = min(1e-3, config.learning_rate / 3)
         raise DataError(
-            f"The loss is {value} at step {number + 1}; the learning rate is too high. Lower it, such as with "
-            f"--set fitting.learning_rate={lower:.1e}."
+            f"The loss is {value} at step {number + 1}; the learning rate is too high.",
+            Remedy("Lower it, such as with {}.", f"fitting.learning_rate={lower:.1e}"),
         )
     optimizer.step(rate_at((number + 1) / (steps + 1), config.warmup, "linear"))
     return value
+
+
+def passes_of(data: ModelInput, examples: Sequence[int], in_parts: bool) -> list[list[list[int]]]:
+    """The rows of some examples in passes, each with the rows of every core apart. in_parts: use all cores.
+
+    Examples of one passage each make one pass. All windows of long documents might not fit into memory: a pass has
+    PASS_TOKENS at most, or as many tokens as one passage of each example.
+    """
+    rows = data.rows_of(examples)
+    lengths = [data.lengths[row] for row in rows]
+    longest = max(lengths, default=0)
+    most = max(PASS_TOKENS, longest * len(examples))
+    passes = [rows] if rows else []
+    if longest * len(rows) > most:
+        passes = [[rows[i] for i in batch] for batch in sorted_batches(lengths, most)]
+    return [parts_of(own, data.lengths) if in_parts else [own] for own in passes]
 
 
 def rates(model: Model, config: FittingConfig) -> dict[str, float]:

@@ -62,11 +62,20 @@ def from_plain_bert(pretrained: Pretrained, where: str) -> TaskModel[Any, Any]:
     return TaskModel(task, pretrained.tokenizer, model, settings).frozen()
 
 
+def check_answers_are_softmax(loaded: TaskModel[Any, Any]) -> None:
+    """Refuse a task that is derived from classification: other tools would read its scores as those of one label."""
+    if isinstance(loaded.task, Classify) and type(loaded.task) is not Classify:
+        raise ConfigError(
+            f"A model for {loaded.task.title} cannot be exported: other tools would give each text one label, by a "
+            f"softmax. Only {Classify.title} and {Tag.title} can."
+        )
+
+
 def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
     """A task model as a BERT with a plain head, if that is what it is."""
-    config, head = loaded.config, loaded.model.head
-    takes_top_layer = config.mix.kind == "last" and not config.mix.norm and not loaded.model.standardises
-    if not (loaded.encoder.pools and head.is_plain and takes_top_layer):
+    check_answers_are_softmax(loaded)
+    head = loaded.model.head
+    if not (loaded.encoder.pools and head.is_plain and loaded.model.takes_top_layer):
         raise ConfigError(
             "This model's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own vector "
             "of the text, or on each word. Export it --to onnx, or fit one with --how finetune (and, for "

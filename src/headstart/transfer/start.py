@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.config import Table, overlay, pick, resolve
+from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, was_pretrained_here
 from headstart.progress import result_of
 from headstart.tasks.base import Task
@@ -34,6 +35,7 @@ def open_start(source: Source, cache: Path | None = None) -> Start:
     if source == SCRATCH:
         return Start(SCRATCH, SCRATCH, None)
     pretrained = result_of(open_source(source, cache=cache))
+    pretrained.encoder.drop_given_vectors()  # a task model that is saved could not give the same answers
     run = None if isinstance(source, tuple) else Path(source)
     return Start(pretrained.name, pretrained.kind, pretrained, run if run and was_pretrained_here(run) else None)
 
@@ -56,6 +58,11 @@ def settings_for(
         length = {"epochs": 4.0} if made_here else {"epochs": 2.0, "min_steps": 100, "evaluations": 5}
         layer_decay = 0.4 if how == "gradual" else 1.0
         defaults = {"mix": {"kind": "last"}, "fitting": {"encoder_rate": rate, "layer_decay": layer_decay, **length}}
+    if start.pretrained is not None and (given or {}).get("how") == SCRATCH:
+        raise ConfigError(
+            f"how '{SCRATCH}' begins with random vectors, but {start.name} was given to start from. Leave one of them "
+            "out."
+        )
     table = overlay(defaults, task.defaults(how), given or {})
     if start.pretrained is None or "how" not in table:
         table["how"] = how

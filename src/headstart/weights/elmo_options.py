@@ -1,4 +1,4 @@
-"""ELMo's options.json: the shape of an encoder in the words of its makers."""
+"""ELMo's options.json: the settings of an encoder under the names of the original code."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from headstart.config import lower_first
 from headstart.encoders.elmo import ElmoConfig, TokenKind
 from headstart.errors import CheckpointError
 from headstart.text.characters import MAX_CHARACTERS
 
 
 class Part(BaseModel):
-    """One table of options.json. What it says beyond this does not matter to the encoder."""
+    """A section of options.json. Keys that are not listed here do not matter to the encoder."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -60,8 +61,8 @@ def read_options(path: Path) -> ElmoConfig:
     characters, lstm = options.char_cnn, options.lstm
     if characters is not None and characters.max_characters_per_token != MAX_CHARACTERS:
         raise CheckpointError(
-            f"{path}: 'char_cnn.max_characters_per_token' is {characters.max_characters_per_token}; Headstart spells a "
-            f"word in {MAX_CHARACTERS} characters, as the published models do, and cannot read this one."
+            f"{path}: 'char_cnn.max_characters_per_token' is {characters.max_characters_per_token}; only models with "
+            f"{MAX_CHARACTERS}, as all published ones have, can be read."
         )
     settings: dict[str, Any] = {} if options.dropout is None else {"dropout": options.dropout}
     if characters is None:
@@ -85,26 +86,29 @@ def read_options(path: Path) -> ElmoConfig:
             residual=lstm.use_skip_connections,
             **settings,
         )
-    except ValidationError as error:  # every other field has been checked above
+    except ValidationError as error:  # the other fields were checked as options
         raise CheckpointError(
-            f"{path}: 'char_cnn.filters' must be [width, how many] pairs with widths of 1 to {MAX_CHARACTERS}; got "
+            f"{path}: 'char_cnn.filters' must be [width, count] pairs with widths from 1 to {MAX_CHARACTERS}; got "
             f"{str(settings.get('filters'))[:80]}."
         ) from error
 
 
 def what_is_wrong(error: ValidationError) -> str:
-    """The first thing, as a sentence."""
+    """The first problem, as a sentence."""
     first = error.errors()[0]
-    key, message = ".".join(map(str, first["loc"])), first["msg"][:1].lower() + first["msg"][1:]
+    key, message = ".".join(map(str, first["loc"])), lower_first(first["msg"])
     if first["type"] == "json_invalid":
         return f"not a JSON file ({message.removeprefix('invalid JSON: ')})."
     if first["type"] == "missing":
-        return f"the key '{key}' is missing; these are not the options of an ELMo, or not all of them."
+        return f"the key '{key}' is missing, which the options of an ELMo have."
     return f"'{key or 'options'}': {message}; got {str(first['input'])[:80]!r}."
 
 
 def options_of(config: ElmoConfig) -> str:
-    """n_characters is 262, as the original readers want it of a model that is trained, though the file has 261."""
+    """options.json of an encoder.
+
+    n_characters: the original code trains with 261, the rows in the file, and wants 262 in the options to read it.
+    """
     characters = None
     if config.tokens != "words":
         characters = CharacterOptions(

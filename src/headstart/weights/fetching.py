@@ -1,18 +1,16 @@
-"""Catalogue entries in the cache: downloaded once, or put there by hand, and verified."""
+"""Entries of the catalogue in the cache: downloaded, or put there by hand, and verified once."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import suppress
 from pathlib import Path
 
 from headstart.config import pick
 from headstart.errors import DataError
 from headstart.progress import Progress
 from headstart.weights.catalogue import TEXTS, Entry, HubSource, Source, WheelSource, catalogue
-from headstart.weights.checksums import is_checked, write_checked, wrong_file
 from headstart.weights.hub import HUB_PAGES, download_hub
-from headstart.weights.placing import placing, scratch, writing_under
+from headstart.weights.placing import has_files, placing, scratch, writing_under
 from headstart.weights.watching import UnavailableError
 from headstart.weights.wheels import download_wheel, unpack
 
@@ -22,31 +20,18 @@ def find(name: str) -> Entry:
 
 
 def folder_of(entry: Entry, home: Path) -> Path:
-    """The cache folder of an entry."""
     return home / ("texts" if entry.kind == TEXTS else "models") / entry.name
 
 
 def is_here(name: str, home: Path) -> Path | None:
-    """The folder of an entry if it has all files, else None. Files put there by hand are verified once.
-
-    Files with wrong checksums are an error, because a user's files are not silently replaced.
-    """
+    """The folder of an entry if all its files are there, else None."""
     entry = find(name)
     folder = folder_of(entry, home)
-    if is_checked(folder, entry.files):
-        return folder
-    if not all((folder / file).is_file() for file in entry.files):
-        return None
-    wrong = wrong_file(folder, entry.files)
-    if wrong:
-        raise DataError(f"{folder}: {wrong}. Put the right file there, or remove it to have it downloaded.")
-    with suppress(OSError):  # a shared folder may be read-only; then the files are verified each time
-        write_checked(folder, entry.files)
-    return folder
+    return folder if has_files(folder, entry.files) else None
 
 
 def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
-    """The folder of an entry, downloaded from the first source that works if it is not cached."""
+    """The folder of an entry, downloaded from the first source that works unless it is in the cache."""
     found = is_here(name, home)
     if found is not None:
         return found
@@ -58,29 +43,27 @@ def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
                 yield from fetch_from(source, entry, home)
             return folder_of(entry, home)
         except UnavailableError as error:
-            found = is_here(name, home)  # another process may have finished first and taken the partial files
+            found = is_here(name, home)  # another process may have downloaded it and removed our partial files
             if found is not None:
                 return found
             failures.append(f"{source} ({error})")
     why = (
         f"could not be downloaded: {'; '.join(failures)}"
         if failures
-        else "cannot be downloaded: no package or repository with it is known"
+        else "cannot be downloaded: no package or Hub repository with it is known"
     )
     raise DataError(f"{name} {why}. {by_hand_text(entry, home)}")
 
 
 def by_hand_text(entry: Entry, home: Path) -> str:
-    """Which files to put where, to do without a download."""
+    """What the user can do without a working source."""
     hub = next((source for source in entry.sources if isinstance(source, HubSource)), None)
-    whence = "as they are on a machine that has them"
+    origin = "copied from a machine that has them"
     if entry.by_hand:
-        whence = " and ".join(f"{address} as {name}" for name, address in entry.by_hand.items())
+        origin = f"from {' and '.join(f'{address} (as {name})' for name, address in entry.by_hand.items())}"
     elif hub is not None:
-        whence = f"from {HUB_PAGES}/{hub.repo}/tree/{hub.revision or 'main'}"
-    return (
-        f"Put {', '.join(entry.files)} into {folder_of(entry, home)} by hand ({whence}), and they are used from there."
-    )
+        origin = f"from {HUB_PAGES}/{hub.repo}/tree/{hub.revision or 'main'}"
+    return f"Put {', '.join(entry.files)} into {folder_of(entry, home)} by hand instead, {origin}."
 
 
 def fetch_from(source: Source, entry: Entry, home: Path) -> Generator[Progress, None, None]:

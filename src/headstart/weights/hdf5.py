@@ -1,4 +1,4 @@
-"""HDF5 files of plain arrays: each dataset is checked before it is read, and a file is written whole or not at all."""
+"""HDF5 files of arrays: datasets are checked before they are read, and a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float32]
 
 
 class Datasets:
-    """The datasets of an open file."""
+    """The datasets of an open file. It remembers which were read."""
 
     def __init__(self, file: Any, path: Path) -> None:
         self.file = file
@@ -26,13 +26,13 @@ class Datasets:
         self.read_so_far: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        with self._telling(name):
+        with self._reporting_damage(name):
             there = name in self.file
         return there
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """None: there is no such dataset."""
-        with self._telling(name):
+        with self._reporting_damage(name):
             shape: tuple[int, ...] | None = getattr(self.file.get(name), "shape", None)
         return shape
 
@@ -43,8 +43,8 @@ class Datasets:
         if shape is None:
             raise CheckpointError(f"{self.path}: the dataset '{name}' is missing; wanted one of shape {wanted}.")
         if shape not in shapes:
-            raise CheckpointError(f"{self.path}: '{name}' has shape {shape}, but its options want {wanted}.")
-        with self._telling(name):
+            raise CheckpointError(f"{self.path}: '{name}' has shape {shape}, but the options say {wanted}.")
+        with self._reporting_damage(name):
             dataset = self.file[name]
             if dataset.dtype.kind != "f":
                 raise CheckpointError(f"{self.path}: '{name}' holds {dataset.dtype}, wanted floating-point numbers.")
@@ -52,18 +52,17 @@ class Datasets:
         self.read_so_far.add(name)
         return array
 
-    def left(self) -> list[str]:
-        """What has not been read."""
+    def unread(self) -> list[str]:
         names: list[str] = []
-        with self._telling("/"):
+        with self._reporting_damage("/"):
             self.file.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
         return [name for name in names if name not in self.read_so_far]
 
     @contextmanager
-    def _telling(self, name: str) -> Iterator[None]:
+    def _reporting_damage(self, name: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, KeyError, RuntimeError, ValueError, TypeError) as error:  # h5py's, where a file is damaged
+        except (OSError, KeyError, RuntimeError, ValueError, TypeError) as error:  # what h5py raises for damaged files
             raise CheckpointError(f"{self.path}: '{name}' cannot be read; the file is damaged ({error}).") from error
 
 
@@ -92,7 +91,7 @@ def write_hdf5(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def import_h5py() -> Any:
-    """Loaded when it is first needed: most never open such a file."""
+    """Imported only when an HDF5 file is opened or written."""
     try:
         return importlib.import_module("h5py")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub in the cache: the files that Headstart reads, verified by the Hub's checksums."""
+"""Models from the Hugging Face Hub: only the files that Headstart reads, verified by the Hub's checksums."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ from headstart.atomic import sha256_of
 from headstart.errors import ConfigError, DataError
 from headstart.progress import Progress
 from headstart.weights.catalogue import HubSource
-from headstart.weights.checksums import git_blob_of, is_checked, write_checked
-from headstart.weights.placing import placing, writing_under
+from headstart.weights.placing import git_blob_of, has_files, placing, writing_under
 from headstart.weights.watching import Ended, UnavailableError, watched
 
 PREFIX = "hf:"
 HUB_PAGES = "https://huggingface.co"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-BESIDES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
+TOKENIZER_FILES = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
 PLAN = "plan.json"
-# Only plain HTTP resumes a partial file; the library's other transports do not.
+# Of the library's transports, only plain HTTP resumes a partial file.
 ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -34,40 +32,37 @@ ENVIRONMENT = {
 }
 
 
-def fetch_hub(
-    repo: str, home: Path, *, revision: str | None = None, files: Mapping[str, str] | None = None
-) -> Generator[Progress, None, Path]:
-    """The folder of a repository, `org/name` or `hf:org/name@revision`, downloaded if it is not cached.
+def fetch_hub(repo: str, home: Path) -> Generator[Progress, None, Path]:
+    """The folder of a repository, `org/name` or `hf:org/name@revision`, downloaded unless it is in the cache.
 
-    files: name -> sha256, or "" for the Hub's own; left out, the files of a BERT or an ELMo. A cached repository is not
-    looked up again, even if it has changed since. An interrupted download is resumed.
+    A cached repository is not looked up again, even if it has changed since. An interrupted download is resumed.
     """
-    source = parse(repo, revision)
+    source = parse(repo)
     target = home / "hub" / folder_name(source)
-    if hub_folder_is_whole(target, files):
+    if holds_model(target):
         return target
     try:
         with writing_under(home):
-            yield from download_hub(source, home, target, files, 0)
+            yield from download_hub(source, home, target, None, 0)
     except UnavailableError as error:
-        if hub_folder_is_whole(target, files):  # another process finished first and took the partial files
+        if holds_model(target):  # another process downloaded it and removed our partial files
             return target
-        names = ", ".join(files) if files else f"config.json, {' or '.join(WEIGHTS)}, and vocab.txt"
         raise DataError(
-            f"{PREFIX}{source.repo} could not be fetched: {error}. Put {names} into {target} by hand, and they are "
-            "used from there."
+            f"{PREFIX}{source.repo} could not be downloaded: {error}. Put config.json, {' or '.join(WEIGHTS)}, and "
+            f"vocab.txt into {target} by hand instead."
         ) from error
     return target
 
 
-def parse(repo: str, revision: str | None) -> HubSource:
-    name, at, inline = repo.removeprefix(PREFIX).partition("@")
-    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name) or (at and not inline):
-        raise ConfigError(f"'{repo}' is no repository of the Hub; wanted hf:org/name or hf:org/name@revision.")
-    revision = revision or inline or None
-    if revision is not None and not re.fullmatch(r"\w[\w./-]*", revision):
-        raise ConfigError(f"'{revision}' is no revision; wanted a branch, a tag or a commit, as in hf:org/name@main.")
-    return HubSource(name, revision)
+def parse(repo: str) -> HubSource:
+    name, at, revision = repo.removeprefix(PREFIX).partition("@")
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name) or (at and not revision):
+        raise ConfigError(f"'{repo}' is not a repository of the Hub; wanted hf:org/name or hf:org/name@revision.")
+    if revision and not re.fullmatch(r"\w[\w./-]*", revision):
+        raise ConfigError(
+            f"'{revision}' is not a revision; wanted a branch, a tag or a commit, as in hf:org/name@main."
+        )
+    return HubSource(name, revision or None)
 
 
 def folder_name(source: HubSource) -> str:
@@ -75,35 +70,17 @@ def folder_name(source: HubSource) -> str:
     return name.replace("/", "--")
 
 
-def hub_folder_is_whole(folder: Path, files: Mapping[str, str] | None) -> bool:
-    """Whether a folder has the files. Files put there by hand are accepted, and verified if `files` has a checksum."""
-    if files is not None and is_checked(folder, files):
-        return True
-    if not folder.is_dir():
-        return False
-    names = chosen_files([path.name for path in folder.iterdir()]) if files is None else list(files)
-    if names is None or not all((folder / name).is_file() for name in names):
-        return False
-    for name, sha256 in (files or {}).items():
-        check(folder / name, sha256, folder)
-    if not is_checked(folder, dict.fromkeys(names, "")):
-        with suppress(OSError):  # a shared folder may be read-only
-            write_checked(folder, names)
-    return True
-
-
-def check(path: Path, sha256: str, where: Path) -> None:
-    if sha256 and (found := sha256_of(path)) != sha256:
-        raise DataError(
-            f"{where}: {path.name} has the sha256 {found}, wanted {sha256}. Put the right file there, or remove it."
-        )
+def holds_model(folder: Path) -> bool:
+    """Whether a folder of the cache has the files of a model, downloaded or put there by hand."""
+    names = chosen_files([path.name for path in folder.iterdir()]) if folder.is_dir() else None
+    return names is not None and has_files(folder, dict.fromkeys(names, ""))
 
 
 def chosen_files(names: Sequence[str]) -> list[str] | None:
-    """The files of a BERT or an ELMo among those of a repository; None if it has neither."""
+    """The files of a BERT or an ELMo among those of a repository; None if it holds neither."""
     weights = next((name for name in WEIGHTS if name in names), None)
     if weights is not None and "config.json" in names:
-        return ["config.json", weights, *(name for name in BESIDES if name in names)]
+        return ["config.json", weights, *(name for name in TOKENIZER_FILES if name in names)]
     at_top = [name for name in names if "/" not in name and "\\" not in name]
     options = [name for name in at_top if name.endswith("options.json")]
     hdf5 = [name for name in at_top if name.endswith("weights.hdf5")]
@@ -113,7 +90,10 @@ def chosen_files(names: Sequence[str]) -> list[str] | None:
 def download_hub(
     source: HubSource, home: Path, target: Path, files: Mapping[str, str] | None, size: int
 ) -> Generator[Progress, None, None]:
-    """Download files into `target`. Partial files stay in the cache's `partial` folder for the next call."""
+    """Download into `target`. An interrupted download leaves partial files, which the next call resumes.
+
+    files: name -> sha256, or ""; None for the files of a BERT or an ELMo. size: in bytes, until the Hub states it.
+    """
     partial = home / "partial" / folder_name(source)
     partial.mkdir(parents=True, exist_ok=True)
     (partial / PLAN).unlink(missing_ok=True)
@@ -157,14 +137,14 @@ def raise_failure(ended: Ended) -> None:
         report = json.loads(ended.out)
     except ValueError:
         last = (ended.errors.strip().splitlines() or [f"exit code {ended.code}"])[-1]
-        raise UnavailableError(f"the Hub's library failed ({last})") from None
-    if report["errno"]:
+        raise UnavailableError(f"huggingface_hub failed ({last})") from None
+    if report["errno"]:  # an OSError, for `writing_under` to report
         raise OSError(report["errno"], os.strerror(report["errno"]))
     raise UnavailableError(report["reason"])
 
 
 def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:
-    """A file against the catalogue's sha256, and against what the Hub states: a sha256, or git's name for it."""
+    """Compare a file with the catalogue's sha256, and with the Hub's etag: a sha256, or git's SHA-1."""
     wanted = [(sha256, sha256_of)] if sha256 else []
     if re.fullmatch(r"[0-9a-f]{64}", etag):
         wanted.append((etag, sha256_of))
@@ -175,6 +155,6 @@ def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:
     for expected, digest in wanted:
         found = digest(path)
         if found != expected:
-            shutil.rmtree(partial, ignore_errors=True)  # going on with it would fail again
+            shutil.rmtree(partial, ignore_errors=True)  # resuming it would fail again
             kind = "sha256" if digest is sha256_of else "git checksum"
             raise UnavailableError(f"{path.name} has the {kind} {found}, wanted {expected}; it was not used")

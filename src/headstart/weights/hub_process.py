@@ -21,9 +21,8 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from headstart.weights.checksums import replace_text
 from headstart.weights.hub import PLAN, chosen_files
-from headstart.weights.placing import DISK_ERRORS
+from headstart.weights.placing import DISK_ERRORS, replace_text
 from headstart.weights.watching import UnavailableError
 
 try:  # the library's transport: httpx since its version 1; before, requests, whose errors are OSErrors
@@ -34,6 +33,7 @@ except ImportError:
 SECONDS_FOR_AN_ANSWER = 20.0
 # A broken connection loses at most one block, and progress moves by blocks; the library's default is 10 MB.
 BLOCK = 1 << 20
+# Reported as a reason; anything else is our bug, and its traceback goes to stderr.
 EXPECTED = (UnavailableError, HfHubHTTPError, EntryNotFoundError, HTTPError, OSError)
 
 
@@ -50,13 +50,13 @@ def main() -> None:
 
 
 def download(repo: str, revision: str | None, names: list[str] | None, folder: Path) -> None:
-    """Download into folder/files. Before, folder/plan.json is written with name, size and etag of each file."""
+    """Write name, size and etag of each file to folder/plan.json, then download the files into folder/files."""
     found = HfApi().model_info(repo, revision=revision, timeout=SECONDS_FOR_AN_ANSWER)
     there = [file.rfilename for file in found.siblings or []]
     wanted = chosen_files(there) if names is None else names
     if wanted is None:
         raise UnavailableError(
-            "it holds no BERT (config.json with weights) and no ELMo (options.json with weights.hdf5)"
+            "it holds neither a BERT (config.json with weights) nor an ELMo (options.json with weights.hdf5)"
         )
     plan = [planned(repo, found.sha or revision, name) for name in wanted]
     replace_text(folder / PLAN, json.dumps(plan))
@@ -70,19 +70,19 @@ def planned(repo: str, revision: str | None, name: str) -> dict[str, Any]:
 
 
 def reason_of(error: Exception, request: dict[str, Any]) -> str:
-    """Why it failed, as the end of a sentence. Subclasses are tested before their base classes."""
+    """Why it failed, as a clause. Subclasses come before their base classes."""
     if isinstance(error, UnavailableError):
         return str(error)
     if isinstance(error, GatedRepoError):
         return f"{request['repo']} is gated: accept its terms on its page, and set HF_TOKEN to your token"
     if isinstance(error, RepositoryNotFoundError):
-        return f"the Hub knows no repository {request['repo']}, or it is private"
+        return f"the Hub has no repository {request['repo']}, or it is private"
     if isinstance(error, RevisionNotFoundError):
         return f"{request['repo']} has no revision '{request['revision']}'"
     if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
-        return f"{request['repo']} lacks one of the files {', '.join(request['names'] or [])}"
+        return f"{request['repo']} does not have all of {', '.join(request['names'] or [])}"
     if isinstance(error, HfHubHTTPError) and error.response is not None:
-        return f"the Hub answered with the error {error.response.status_code}"
+        return f"the Hub answered with HTTP status {error.response.status_code}"
     return f"the Hub at {constants.ENDPOINT} cannot be reached, or the connection broke ({first_cause(error)})"
 
 

@@ -1,4 +1,4 @@
-"""BERT in the folders that Hugging Face's transformers reads and writes."""
+"""BERT in the folders of Hugging Face's transformers: config.json, weights and tokenizer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.language_model import NEXT_SENTENCE_CLASSES, MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
 from headstart.pretrained import Pretrained
-from headstart.text.wordpiece import SETTINGS, WordPieceTokenizer, load_wordpiece, read_settings
+from headstart.text.wordpiece import SETTINGS, WordPieceTokenizer
+from headstart.text.wordpiece_loading import load_wordpiece, read_settings
 from headstart.training.tensors import write_tensors
 from headstart.weights.bert_names import DECODER, POOLER, plain_names, tensors_of, with_prefix
 from headstart.weights.new_folder import new_folder
@@ -37,8 +38,9 @@ OURS = {
     "layer_norm_eps": "norm_eps",
 }
 NEEDED = ("vocab_size", "num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size")
+# With any other value, a model is not the BERT that our encoder computes.
 FIXED = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
-PROMISES: dict[str, tuple[str, ...]] = {
+HEADS_OF: dict[str, tuple[str, ...]] = {
     "BertForPreTraining": ("masked", "next"),
     "BertForMaskedLM": ("masked",),
     "BertForNextSentencePrediction": ("next",),
@@ -47,9 +49,9 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "BertForQuestionAnswering": ("span",),
 }
 LABELLED = ("classify", "tag")
-SPAN_ENDS = 2
+SPAN_ENDS = 2  # the first and the last piece of an answer
 FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-SHOWN = 3
+SHOWN = 3  # unused tensors that a notice names
 
 
 def is_huggingface(path: Path) -> bool:
@@ -57,9 +59,9 @@ def is_huggingface(path: Path) -> bool:
 
 
 def read_huggingface(path: Path) -> Pretrained:
-    """A BERT, its tokenizer and the heads that its files hold, in float32.
+    """A BERT with its tokenizer and heads, in float32.
 
-    Parts that are missing or not used are told in `notices`. A missing pooler becomes the identity with zero bias.
+    `notices` lists what is missing or was not used. A missing pooler becomes the identity with zero bias.
     """
     config = read_config(path / CONFIG)
     shape = bert_config(config, path / CONFIG)
@@ -67,11 +69,11 @@ def read_huggingface(path: Path) -> Pretrained:
     if len(tokenizer) != config["vocab_size"]:
         raise CheckpointError(
             f"{path}: the tokenizer has {len(tokenizer):,} entries, but {CONFIG} says vocab_size = "
-            f"{config['vocab_size']:,}. Put the tokenizer there that belongs to these weights."
+            f"{config['vocab_size']:,}. Use the tokenizer that belongs to these weights."
         )
     where, tensors = read_weights(path)
     theirs = plain_names(tensors, where)
-    with torch.device("meta"):  # shapes only, so that nothing is allocated before everything fits
+    with torch.device("meta"):  # shapes only: memory is allocated once everything is known to fit
         encoder = Bert(shape, config["vocab_size"])
         heads = heads_among(theirs, config, encoder)
     parts = {"encoder": encoder, **heads}
@@ -83,7 +85,7 @@ def read_huggingface(path: Path) -> Pretrained:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """config.json of a BERT that our encoder can be."""
+    """config.json, checked to describe a BERT that our encoder can compute."""
     config = read_object(path)
     kind = config.get("model_type")
     if kind not in ("bert", None):
@@ -125,7 +127,7 @@ def architectures_of(config: Mapping[str, Any]) -> list[str]:
 
 
 def heads_among(theirs: Mapping[str, Tensor], config: Mapping[str, Any], encoder: Bert) -> dict[str, nn.Module]:
-    """An empty module for every head whose tensors are all there."""
+    """The heads whose tensors are all there, not filled yet."""
     width, norm_eps = encoder.config.width, encoder.config.norm_eps
     untied = config.get("tie_word_embeddings") is False and DECODER in theirs
     heads: dict[str, nn.Module] = {
@@ -141,14 +143,14 @@ def heads_among(theirs: Mapping[str, Tensor], config: Mapping[str, Any], encoder
 
 
 def labelled_head(architectures: list[str]) -> str | None:
-    """What `classifier` is: transformers uses that name for three things."""
+    """Which head `classifier` is: transformers uses that name for three of them."""
     if any(name.endswith("ForMultipleChoice") for name in architectures):
         return None
     return "tag" if any(name.endswith("ForTokenClassification") for name in architectures) else "classify"
 
 
 def fill(parts: Mapping[str, nn.Module], theirs: Mapping[str, Tensor], where: Path) -> set[str]:
-    """Allocate the parts and copy their tensors in, in float32. Returns the names of those that were used."""
+    """Allocate the parts and copy the file's tensors in, as float32. Returns the names that were used."""
     wanted = tensors_of(parts)
     if not theirs.keys() >= set(POOLER):
         wanted = {name: tensor for name, tensor in wanted.items() if name not in POOLER}
@@ -180,27 +182,27 @@ def check_tensor(name: str, got: Tensor | None, wanted: Tensor, where: Path) -> 
 
 
 def lacking(parts: Mapping[str, nn.Module], theirs: Mapping[str, Tensor], config: Mapping[str, Any]) -> list[str]:
-    """What the files should have had, as clauses of a sentence."""
+    """What the files should have but do not, as clauses of a notice."""
     clauses = []
     if not theirs.keys() >= set(POOLER):
-        clauses.append("it has no pooler, so tanh of the first piece's vector stands for a sequence")
+        clauses.append("it has no pooler, so tanh of the first piece's vector is used as the pooled vector")
     architectures = architectures_of(config)
-    promised = dict.fromkeys(head for name in architectures for head in PROMISES.get(name, ()))
-    missing = [head for head in promised if head not in parts]
+    expected = dict.fromkeys(head for name in architectures for head in HEADS_OF.get(name, ()))
+    missing = [head for head in expected if head not in parts]
     if missing:
-        clauses.append(f"it has no whole head {' or '.join(missing)}, which {', '.join(architectures)} promises")
+        clauses.append(f"it lacks the head {' and '.join(missing)} of {', '.join(architectures)}, or a part of it")
     if "masked" not in parts:
         return clauses
-    tied = config.get("tie_word_embeddings") is not False
+    tied = config.get("tie_word_embeddings") is not False  # transformers' default is true
     if not tied and DECODER not in theirs:
-        clauses.append("tie_word_embeddings is false, but the word embeddings serve as the missing output matrix")
+        clauses.append("tie_word_embeddings is false, but there is no output matrix; the word embeddings are used")
     if tied and DECODER in theirs and not torch.equal(theirs[DECODER], theirs["embeddings.word_embeddings.weight"]):
-        clauses.append(f"{DECODER} is not used, because tie_word_embeddings puts the word embeddings in its place")
+        clauses.append(f"{DECODER} is not used, because tie_word_embeddings is true")
     return clauses
 
 
 def unused(theirs: Mapping[str, Tensor], taken: set[str], tokenizer: WordPieceTokenizer, path: Path) -> list[str]:
-    """What the files have too much, as clauses of a sentence."""
+    """What the files have but was not used, as clauses of a notice."""
     clauses = []
     left = sorted(theirs.keys() - taken - {DECODER})
     if left:
@@ -208,23 +210,28 @@ def unused(theirs: Mapping[str, Tensor], taken: set[str], tokenizer: WordPieceTo
         clauses.append(f"not used: {', '.join(left[:SHOWN])}{more}")
     says = read_settings(path / SETTINGS).get("do_lower_case")
     if isinstance(says, bool) and says != tokenizer.lowercase:
-        clauses.append(f"{SETTINGS} has do_lower_case = {json.dumps(says)}, against tokenizer.json, which was followed")
+        clauses.append(f"{SETTINGS} has do_lower_case = {json.dumps(says)}, but tokenizer.json disagrees and was used")
     return clauses
 
 
 def labels_of(config: Mapping[str, Any], heads: Mapping[str, nn.Module], where: Path) -> tuple[str, ...]:
-    """Names of the classes, in the order of the logits; transformers' own where the file gives none."""
-    labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]
-    if not labelled:
+    """The names of the classes, in the order of the logits; LABEL_0 and so on if the file has none."""
+    classes = classes_of(heads)
+    if classes is None:
         return ()
-    classes = labelled[0].out_features
     names = config.get("id2label") or default_labels(classes)
     if not isinstance(names, dict) or set(names) != {str(number) for number in range(classes)}:
         raise CheckpointError(
-            f"{where}: id2label must name the classes 0 to {classes - 1} of the weights' classifier; got "
+            f"{where}: id2label must name the classes 0 to {classes - 1} of the classifier; got "
             f"{json.dumps(names)[:200]}."
         )
     return tuple(str(names[str(number)]) for number in range(classes))
+
+
+def classes_of(heads: Mapping[str, nn.Module]) -> int | None:
+    """How many labels the head for texts or for words has; None if there is no such head."""
+    labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]
+    return int(labelled[0].out_features) if labelled else None
 
 
 def default_labels(classes: int) -> dict[str, str]:
@@ -232,12 +239,13 @@ def default_labels(classes: int) -> dict[str, str]:
 
 
 def write_huggingface(pretrained: Pretrained, folder: Path) -> None:
-    """Into a new or empty folder that transformers opens with the same outputs, and `read_huggingface` too."""
+    """Write a new or empty folder that transformers and `read_huggingface` open with the same outputs."""
     encoder, tokenizer = pretrained.encoder, pretrained.tokenizer
     if not isinstance(encoder, Bert) or not isinstance(tokenizer, WordPieceTokenizer):
         raise ConfigError(f"Only a BERT can be written for transformers; this is a {pretrained.kind} encoder.")
     config = config_of(pretrained, encoder, tokenizer)
     plain = tensors_of({"encoder": encoder, **pretrained.heads})
+    # Reading restores a stand-in, so it is left out, unless a head needs it: transformers would draw a random one.
     if is_stand_in(encoder.pooler) and not pretrained.heads.keys() & set(ON_SEQUENCE):
         plain = {name: tensor for name, tensor in plain.items() if name not in POOLER}
     named = {with_prefix(name) if pretrained.heads else name: tensor for name, tensor in plain.items()}
@@ -248,7 +256,7 @@ def write_huggingface(pretrained: Pretrained, folder: Path) -> None:
 
 
 def is_stand_in(pooler: nn.Linear) -> bool:
-    """Whether it is what `read_huggingface` puts where a file has none; left out, it comes back the same."""
+    """Whether it is the identity that `read_huggingface` puts in the place of a missing pooler."""
     identity = torch.eye(len(pooler.weight), device=pooler.weight.device)
     return torch.equal(pooler.weight, identity) and not bool(pooler.bias.any())
 
@@ -256,9 +264,9 @@ def is_stand_in(pooler: nn.Linear) -> bool:
 def config_of(pretrained: Pretrained, encoder: Bert, tokenizer: WordPieceTokenizer) -> dict[str, Any]:
     heads = pretrained.heads
     for name in heads:
-        pick({head: None for promised in PROMISES.values() for head in promised}, name, "head of a BERT")
+        pick({head: None for heads_of in HEADS_OF.values() for head in heads_of}, name, "head of a BERT")
     if heads.keys() >= set(LABELLED):
-        raise ConfigError("The heads classify and tag have the same name in transformers; write a folder for each.")
+        raise ConfigError("The heads classify and tag have the same name in transformers; write them to two folders.")
     masked = heads.get("masked")
     config = {
         "architectures": [architecture_for(heads)],
@@ -271,9 +279,8 @@ def config_of(pretrained: Pretrained, encoder: Bert, tokenizer: WordPieceTokeniz
         "tie_word_embeddings": not isinstance(masked, MaskedLMHead) or masked.decoder is None,
         "torch_dtype": "float32",
     }
-    labelled: list[Any] = [head for name, head in heads.items() if name in LABELLED]
-    if labelled:
-        classes = labelled[0].out_features
+    classes = classes_of(heads)
+    if classes is not None:
         labels = pretrained.labels or tuple(default_labels(classes).values())
         if len(labels) != classes:
             raise ConfigError(f"There are {len(labels)} labels for a head with {classes} classes.")
@@ -283,8 +290,8 @@ def config_of(pretrained: Pretrained, encoder: Bert, tokenizer: WordPieceTokeniz
 
 
 def architecture_for(heads: Mapping[str, nn.Module]) -> str:
-    """The class that opens all of the heads, or else the one for the task."""
+    """The class of transformers for these heads; if there are several, that of the task."""
     tasks = [name for name in ("classify", "tag", "span") if name in heads]
     held = tasks[:1] or [name for name in ("masked", "next") if name in heads]
-    fits = (name for name, promised in PROMISES.items() if list(promised) == held)
+    fits = (name for name, heads_of in HEADS_OF.items() if list(heads_of) == held)
     return next(fits, "BertModel")

@@ -1,4 +1,4 @@
-"""A folder of files for other tools: new or empty before, and then there as a whole or not at all."""
+"""The folder of an export: new or empty before, and complete afterwards or not written at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_free(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A place to write the files to; they appear in `folder` at the end, if nothing goes wrong."""
+    """A temporary folder for the files, renamed to `folder` at the end. Errors name `folder`."""
     folder = folder.resolve()
     check_free(folder)
     try:

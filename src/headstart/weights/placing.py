@@ -1,24 +1,31 @@
-"""Folders of downloads appear whole and checked, or not at all."""
+"""Downloads move into the cache complete and verified, or not at all.
+
+Each folder of the cache has a file `checked` with the sha256 of every file in it, so that files are hashed once and not
+on every use.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from headstart.atomic import sha256_of
 from headstart.errors import DataError
 from headstart.text.building import PREFIX, building, remove_stale
-from headstart.weights.checksums import CHECKED, write_checked
 
+CHECKED = "checked"
+"""In the format that `sha256sum --check` reads."""
 DISK_ERRORS = (errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT)
 
 
 @contextmanager
 def writing_under(home: Path) -> Iterator[None]:
-    """A full disk or a closed folder becomes one sentence that names HEADSTART_HOME."""
+    """Report a full disk or a read-only folder as one sentence that names HEADSTART_HOME."""
     try:
         yield
     except OSError as error:
@@ -30,7 +37,7 @@ def writing_under(home: Path) -> Iterator[None]:
 
 @contextmanager
 def scratch(home: Path) -> Iterator[Path]:
-    """A folder for what is on its way; gone afterwards."""
+    """A temporary folder for a download in progress."""
     parent = home / "partial"
     parent.mkdir(parents=True, exist_ok=True)
     remove_stale(parent)
@@ -40,10 +47,68 @@ def scratch(home: Path) -> Iterator[Path]:
 
 @contextmanager
 def placing(target: Path, names: list[str]) -> Iterator[Path]:
-    """A folder to put these files into; at the end they stand in `target` with the note that they were checked."""
+    """A temporary folder to put verified files into; at the end they move to `target`, marked as checked."""
     with building(target) as folder:
         yield folder
         write_checked(folder, names)
-        if target.is_dir():  # somebody made it, and put some of the files there
+        if target.is_dir():  # made by the user, with some of the files in it
             for name in [*names, CHECKED]:
                 os.replace(folder / name, target / name)
+
+
+def has_files(folder: Path, files: Mapping[str, str]) -> bool:
+    """Whether a folder has all files: name -> sha256, or "" where none is known. New files are verified once.
+
+    A wrong checksum is an error: the user may have put the file there, and it is not silently replaced.
+    """
+    if is_checked(folder, files):
+        return True
+    if not all((folder / name).is_file() for name in files):
+        return False
+    wrong = wrong_file(folder, files)
+    if wrong:
+        raise DataError(f"{folder}: {wrong}. Put the right file there, or remove it to have it downloaded.")
+    with suppress(OSError):  # a shared cache may be read-only; its files are then verified on every use
+        write_checked(folder, files)
+    return True
+
+
+def is_checked(folder: Path, files: Mapping[str, str]) -> bool:
+    """Whether all files are there, and were verified against these checksums: those of the catalogue may change."""
+    try:
+        lines = (folder / CHECKED).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return False
+    noted = {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+    return all(
+        name in noted and wanted in ("", noted[name]) and (folder / name).is_file() for name, wanted in files.items()
+    )
+
+
+def wrong_file(folder: Path, files: Mapping[str, str]) -> str | None:
+    """Which file has another checksum than it should, as a clause for an error message."""
+    for name, wanted in files.items():
+        if wanted and (found := sha256_of(folder / name)) != wanted:
+            return f"{name} has the sha256 {found}, wanted {wanted}"
+    return None
+
+
+def write_checked(folder: Path, names: Iterable[str]) -> None:
+    lines = [f"{sha256_of(folder / name)}  {name}\n" for name in names]
+    replace_text(folder / CHECKED, "".join(lines))
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file that another process may be reading. Raises OSError, unlike `atomic.write_text`."""
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
+
+
+def git_blob_of(path: Path) -> str:
+    """Git's SHA-1 of a file, which is the checksum that the Hub has for small files."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Where pretrained weights come from: a run, other people's files, the catalogue, the Hub; one way to open them."""
+"""Opens pretrained weights, wherever they are: a run directory, files of other tools, the catalogue, the Hub."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headstart.weights.huggingface import is_huggingface, read_huggingface
 from headstart.weights.vectors import looks_like_vectors, read_vectors
 
 Source = str | Path | tuple[str | Path, ...]
-"""A run directory, a Hugging Face BERT directory, ELMo's files, word vectors, a catalogue name or hf:org/name."""
+"""What KINDS_OF_SOURCE lists. A tuple has the paths of ELMo's files."""
 KINDS_OF_SOURCE = (
     "a run directory, a Hugging Face BERT folder, ELMo's options.json,weights.hdf5, a file of word vectors, "
     "hf:org/name or a name that `headstart get --list` shows"
@@ -30,11 +30,11 @@ KINDS_OF_SOURCE = (
 
 
 def load(source: Source, *, words: Collection[str] | None = None, precision: str = "float32") -> Pretrained:
-    """The encoder that `source` holds, with its tokenizer and the heads that came along.
+    """A pretrained encoder with its tokenizer and heads.
 
-    `source` is a run directory, a Hugging Face BERT directory, the tuple of ELMo's two files, a file of word vectors
-    (GloVe, word2vec), a name of the catalogue or hf:org/name; the last two are downloaded once. words: of word vectors,
-    keep only these. precision: float32, or int8, in which a BERT is quicker and gives nearly the same vectors.
+    source: a run directory, a Hugging Face BERT folder, a tuple of ELMo's two files, a file of word vectors (GloVe,
+    word2vec), a name of the catalogue or hf:org/name; the last two are downloaded once. words: of word vectors, keep
+    only these. precision: float32, or int8, in which a BERT is faster and gives nearly the same vectors.
     """
     pretrained = result_of(open_source(source, words=words, precision=precision))
     for notice in pretrained.notices:
@@ -49,7 +49,7 @@ def open_source(
     cache: Path | None = None,
     precision: str = "float32",
 ) -> Generator[Progress, None, Pretrained]:
-    """Open a source, downloading it first if it is a name that is not here yet."""
+    """`load` as a generator of progress. cache: where downloads are kept."""
     convert = pick(PRECISIONS, precision, "precision")
     found = yield from local(source, cache or cache_home())
     pretrained = yield from open_files(found, words)
@@ -59,28 +59,27 @@ def open_source(
 
 
 def name_of(source: Source) -> str:
-    """A short name for tables: the catalogue's, the repository's, or that of the folder or file."""
+    """A short name for tables: the last part of a path or of a repository, or the name in the catalogue."""
     last = source[-1] if isinstance(source, tuple) else source
     return Path(str(last).removeprefix(HUB)).resolve().name
 
 
 def local(source: Source, home: Path) -> Generator[Progress, None, tuple[Path, ...]]:
-    """The file, files or folder of a source. What is on this disk wins over a name of the catalogue."""
+    """The paths of a source, downloaded if need be. A path on disk goes before a name of the catalogue."""
     if isinstance(source, tuple):
         return tuple(Path(part) for part in source)
     text = str(source)
     if not text.strip():
         raise ConfigError(f"The source is empty; wanted {KINDS_OF_SOURCE}.")
     if text.startswith(HUB):
-        repository, _, revision = text.removeprefix(HUB).partition("@")
-        return ((yield from fetch_hub(repository, home, revision=revision or None)),)
+        return ((yield from fetch_hub(text, home)),)
     if Path(text).exists():
         return (Path(text),)
     if "," in text:
         return tuple(Path(part.strip()) for part in text.split(","))
     if text in catalogue():
         if catalogue()[text].kind == TEXTS:
-            raise ConfigError(f"{text}: is labelled text and not an encoder; give it as --train.")
+            raise ConfigError(f"{text}: is labelled text, not an encoder; give it as --train.")
         return ((yield from fetch(text, home)),)
     near = get_close_matches(text, catalogue(), n=1)
     hint = f"Did you mean '{near[0]}'?" if near else "`headstart get --list` shows the names."
@@ -115,12 +114,12 @@ def open_file(path: Path, words: Collection[str] | None) -> Generator[Progress, 
     if path.suffix in (".hdf5", ".h5") or path.name == "options.json":
         raise CheckpointError(f"{path}: an ELMo is two files; give them as options.json,weights.hdf5.")
     if path.suffix in (".json", ".safetensors", ".toml") or path.name == "pytorch_model.bin":
-        raise CheckpointError(f"{path}: is one file of a model; give the folder that it lies in.")
+        raise CheckpointError(f"{path}: is one file of a model; give the folder it is in.")
     return (yield from read_vectors(path, words))
 
 
 def labelled_file(given: str | Path, home: Path | None = None) -> Generator[Progress, None, Path]:
-    """Labelled examples: a file or folder, or the catalogue's name of some."""
+    """The path of labelled examples, downloaded if `given` is a name of the catalogue."""
     name = str(given)
     if Path(given).exists() or name not in catalogue() or catalogue()[name].kind != TEXTS:
         return Path(given)

@@ -1,4 +1,4 @@
-"""The tensors of a Hugging Face folder: one file or several, safetensors or PyTorch's. Nothing is ever unpickled."""
+"""The tensors of a Hugging Face folder: safetensors or PyTorch files, whole or in shards. No code in them is run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from headstart.training.tensors import read_tensors
 
 SAFETENSORS, PICKLED = "model.safetensors", "pytorch_model.bin"
 INDEX = ".index.json"
-WRAPPERS = ("state_dict", "model")  # what training scripts put the tensors under
+WRAPPERS = ("state_dict", "model")  # keys under which training scripts save the tensors
 LFS_POINTER = b"version https://git-lfs"
 
 
 def read_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
-    """The file that was chosen, which errors can name, and its tensors. safetensors come first."""
+    """The file that was read, for error messages, and its tensors. safetensors are preferred."""
     for name in (SAFETENSORS, PICKLED):
         whole, index = folder / name, folder / f"{name}{INDEX}"
         if whole.exists():
@@ -31,28 +31,26 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
 
 def read_file(path: Path) -> dict[str, Tensor]:
     if starts_with(path, LFS_POINTER):
-        raise CheckpointError(
-            f"{path}: is Git LFS's pointer to the weights, not the weights. Run `git lfs pull` there."
-        )
+        raise CheckpointError(f"{path}: is a Git LFS pointer, not the weights themselves. Run `git lfs pull` there.")
     return read_tensors(path) if path.suffix == ".safetensors" else read_pickled(path)
 
 
-def starts_with(path: Path, mark: bytes) -> bool:
+def starts_with(path: Path, start: bytes) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(mark)) == mark
+            return file.read(len(start)) == start
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
 def read_pickled(path: Path) -> dict[str, Tensor]:
-    """PyTorch's own format, through the reader that builds tensors and nothing else."""
+    """PyTorch's own format, read by the loader that refuses anything but tensors."""
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # whatever the bytes make the library stumble over
+    except Exception as error:  # damaged bytes make it raise almost anything
         raise CheckpointError(
             f"{path}: not a whole PyTorch file of plain tensors, so it was not loaded; no code in it was run. "
-            f"If it holds more than tensors, ask for {SAFETENSORS} instead."
+            f"If it holds more than tensors, get {SAFETENSORS} instead."
         ) from error
     for wrapper in WRAPPERS:
         if isinstance(loaded, dict) and isinstance(loaded.get(wrapper), dict):
@@ -62,16 +60,16 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     for name, value in loaded.items():
         if not isinstance(name, str) or not isinstance(value, Tensor):
             raise CheckpointError(
-                f"{path}: the entry {name!r} is a {type(value).__name__}; wanted nothing but tensors by name."
+                f"{path}: the entry {name!r} is a {type(value).__name__}; wanted tensors by name, and nothing else."
             )
     return loaded
 
 
 def read_shards(index: Path) -> dict[str, Tensor]:
-    """Every tensor that the index names, from the files beside it."""
+    """Every tensor that an index names."""
     table = read_object(index).get("weight_map")
     if not isinstance(table, dict) or not table:
-        raise CheckpointError(f"{index}: has no 'weight_map', which says what file each tensor is in.")
+        raise CheckpointError(f"{index}: has no 'weight_map', which says which file each tensor is in.")
     for name, file in table.items():
         if not isinstance(file, str) or not is_plain_name(file):
             raise CheckpointError(f"{index}: '{name}' is said to be in {file!r}; wanted the name of a file beside it.")
@@ -86,6 +84,7 @@ def read_shards(index: Path) -> dict[str, Tensor]:
 
 
 def is_plain_name(name: str) -> bool:
+    """Whether it names a file beside the index: it must not point to other folders."""
     return Path(name).name == name and "\\" not in name and name.endswith((".safetensors", ".bin"))
 
 

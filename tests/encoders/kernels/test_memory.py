@@ -32,6 +32,18 @@ def test_a_lease_ends_with_the_object() -> None:
     assert [array.data_ptr() for array in arena.free["m torch.float32 cpu"]] == [address]
 
 
+def test_buffers_of_inference_mode_serve_outside_of_it() -> None:
+    arena, scratch, like = Arena(), Scratch(), torch.zeros(())
+    with torch.inference_mode():
+        buffers = [arena.take("gates", 4, 5, like), scratch.take("gates", 4, 5)]
+        arena.give("gates", buffers[0])
+    for before, again in zip(buffers, [arena.take("gates", 4, 5, like), scratch.take("gates", 4, 5)], strict=True):
+        assert again.data_ptr() == before.data_ptr()
+        again.zero_()
+    with torch.no_grad():
+        arena.take("gates", 4, 5, like).zero_()
+
+
 def test_a_second_take_of_the_same_name_overwrites_the_first() -> None:
     scratch = Scratch()
     first = scratch.take("gates", 4, 5)

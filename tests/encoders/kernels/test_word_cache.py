@@ -104,6 +104,17 @@ def test_without_being_asked_it_keeps_nothing_and_takes_nothing(network: Charact
     assert sum(network.computed) == 3
 
 
+def test_words_of_inference_mode_are_known_and_joined_by_others_outside_of_it(network: CharacterNetwork) -> None:
+    first, second = spelled("a", "cat"), spelled("the", "cat")
+    with torch.inference_mode():
+        network(first, keep=True)
+    torch.testing.assert_close(network(second, keep=True), fresh(network, second))
+    assert sum(network.computed) == 3
+    with torch.inference_mode():
+        torch.testing.assert_close(network(second, keep=True), fresh(network, second))
+    assert sum(network.computed) == 3
+
+
 def test_a_copy_of_the_network_starts_with_none(network: CharacterNetwork) -> None:
     network(spelled("a"), keep=True)
     assert not copy.deepcopy(network.cache).place_of

@@ -17,9 +17,7 @@ from headstart.pretraining.bert.batches import (
 )
 
 V = 1000
-PIECES = PieceTable(
-    size=V, pad=0, cls=2, sep=3, mask=4, continues=np.arange(V) % 3 == 0, log_frequency=np.zeros(V)
-)
+PIECES = PieceTable(size=V, pad=0, cls=2, sep=3, mask=4, continues=np.arange(V) % 3 == 0, log_frequency=np.zeros(V))
 
 
 def corpus(make_shards, documents: int = 60, sentences: int = 12):
@@ -82,7 +80,7 @@ def test_whole_words_are_hidden_whole() -> None:
 
 
 def test_rare_pieces_are_hidden_in_proportion_to_their_weight() -> None:
-    """One of two pieces is hidden; the rarer has a hundredth of the other's frequency, so at 0.5 ten times its chance."""
+    """One of two pieces is hidden. The rarer has a hundredth of the other's frequency: at 0.5, ten times its chance."""
     line, rng = np.array([2, 10, 11, 3]), np.random.default_rng(0)
     log_frequency = np.zeros(V)
     log_frequency[11] = np.log(0.01)

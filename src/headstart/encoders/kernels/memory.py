@@ -21,6 +21,18 @@ def release_freed_memory() -> None:
             trim(0)
 
 
+def lasting_buffer(*shape: int, like: Tensor | None = None) -> Tensor:
+    """An array with arbitrary values that may be written to in any later call. like: its type and device.
+
+    A tensor that is made under torch.inference_mode can never be written to outside of it, so that what is kept from
+    call to call must be made as an ordinary one.
+    """
+    with torch.inference_mode(False):
+        if like is None:
+            return torch.empty(shape)
+        return torch.empty(shape, dtype=like.dtype, device=like.device)
+
+
 class Arena:
     """Free arrays by name, for large ones that every training step needs and gives back."""
 
@@ -34,9 +46,9 @@ class Arena:
         try:
             kept = free.pop()
         except IndexError:
-            kept = like.new_empty(0)
-        if len(kept) < size:
-            kept = torch.empty(size, dtype=like.dtype, device=like.device)
+            kept = None
+        if kept is None or len(kept) < size:
+            kept = lasting_buffer(size, like=like)
         return kept[:size].view(rows, columns)
 
     def give(self, name: str, taken: Tensor) -> None:
@@ -67,5 +79,5 @@ class Scratch(threading.local):
         if size > MOST_KEPT:
             return torch.empty(rows, columns)
         if name not in self.kept or len(self.kept[name]) < size:
-            self.kept[name] = torch.empty(size)
+            self.kept[name] = lasting_buffer(size)
         return self.kept[name][:size].view(rows, columns)

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from headstart.encoders.kernels.memory import lasting_buffer
+
 HASH_BASE = 0x5851F42D4C957F2D
 """An odd number with bits all over, the multiplier of Knuth's MMIX generator: its powers never become 0 modulo 2^64."""
 MOST_BYTES = 64_000_000
@@ -102,7 +104,9 @@ class WordCache:
         if n + len(hashes) > len(self.vectors):
             room = min(most, max(FIRST_ROWS, 2 * (n + len(hashes))))
             old = self.characters[:n], self.vectors[:n]
-            self.characters, self.vectors = (new.new_zeros(room, new.shape[1]) for new in (characters, vectors))
+            self.characters, self.vectors = (
+                lasting_buffer(room, new.shape[1], like=new) for new in (characters, vectors)
+            )
             if n:
                 self.characters[:n], self.vectors[:n] = old
         for place, key in enumerate(hashes, start=n):

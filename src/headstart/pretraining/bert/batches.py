@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headstart.batches.order import Permutation, seed_of
 from headstart.config import Section
-from headstart.errors import DataError
+from headstart.errors import DataError, Remedy
 from headstart.pretraining.sequences import Ids, Windows
 from headstart.text.shards import Shards
 
@@ -106,8 +106,12 @@ class MaskedBatches:
         if config.nsp and shards.n_documents < 2:
             raise DataError(
                 f"Next-sentence prediction draws random texts from another document, but the text has "
-                f"{shards.n_documents} document. Separate documents by blank lines, pass --one-per-line if each line "
-                f"is one, or pass --no-nsp."
+                f"{shards.n_documents} document.",
+                Remedy(
+                    "Separate documents by blank lines, pass --one-per-line if each line is one, or pass {}.",
+                    "objective.nsp=false",
+                    "--no-nsp",
+                ),
             )
         self.shards, self.pieces, self.config = shards, pieces, config
         self.batch_sequences = batch_sequences

@@ -22,7 +22,8 @@ from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, bat
 from headstart.progress import Progress
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora, learn_pieces
-from headstart.text.wordpiece import WordPieceTokenizer, load_wordpiece
+from headstart.text.wordpiece import WordPieceTokenizer
+from headstart.text.wordpiece_loading import load_wordpiece
 from headstart.training.optim import OptimizerConfig
 from headstart.training.seeding import freshly_initialised
 
@@ -32,8 +33,7 @@ RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4
 """Peak learning rates: smaller networks take, and need, larger steps."""
 LARGE_BATCH = 4096
 DEVIATION = 0.1
-"""Of embeddings that start from word vectors, five times that of random ones: large beside the rows that stay random and
-beside the first updates."""
+"""Of embeddings that start from word vectors: large beside the rows that stay random (0.02) and the first updates."""
 
 
 class PiecesConfig(Section):

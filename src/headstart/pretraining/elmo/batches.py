@@ -96,7 +96,7 @@ class LanguageModelBatches:
         return batch if self.tokens != "both" else replace(batch, spelled=self._words_to_spell(number))
 
     def _words_to_spell(self, number: int) -> tuple[Tensor, Tensor]:
-        """Drawn by the root of their count: drawn by the count itself, little but the most frequent would be learned."""
+        """Drawn by the root of their count; by the count itself, little but the most frequent would be learned."""
         rng = np.random.default_rng(seed_of(self.seed, "spelling", number))
         words = np.searchsorted(self.spelling_shares, rng.random(SPELLED_WORDS), side="right")
         return torch.from_numpy(words), torch.from_numpy(self.table[words].astype(np.int64))

@@ -39,7 +39,7 @@ LARGE_BATCH = 2048
 class ElmoRun(RunConfig):
     kind: Literal["elmo"] = "elmo"
     vectors: str | None = None
-    """Word vectors that both ends start from, the words' vectors and the softmax: a run, a file, or a catalogue name."""
+    """Word vectors that the first layer and the softmax start from: a run, a file, or a catalogue name."""
     tokenizer: WordsConfig = WordsConfig()
     encoder: ElmoConfig
     objective: LanguageModelConfig = LanguageModelConfig()

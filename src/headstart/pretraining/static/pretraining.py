@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from torch import Tensor
 
 from headstart.config import Table
-from headstart.errors import ConfigError
+from headstart.errors import ConfigError, Remedy
 from headstart.pretraining.base import Pretraining, RunConfig, Workplace
 from headstart.pretraining.static.cooccurrence import count_cooccurrences
 from headstart.pretraining.static.glove import GloveConfig, GloveLearner
@@ -125,4 +125,7 @@ def method_of(table: Table) -> object:
 
 def refuse_size(size: str | None) -> None:
     if size is not None:
-        raise ConfigError(f"Word vectors have no --size; their width is --dim. Got --size {size}.")
+        raise ConfigError(
+            f"Word vectors have no size; got '{size}'.",
+            Remedy("Set their width with {}.", "objective.dim=100", "--dim"),
+        )

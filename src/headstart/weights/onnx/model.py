@@ -1,4 +1,4 @@
-"""A pretrained encoder, or a whole classifier with its mix and task network, as an ONNX model in a folder.
+"""Writes an encoder, or a classifier with its mix and head, as an ONNX model.
 
 Letters: K layers, B batch, T tokens, W words, D width, C classes.
 """
@@ -20,53 +20,55 @@ from headstart.model import Model
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer
 from headstart.weights.new_folder import check_free
-from headstart.weights.onnx_encoders import TOKENS, add_encoder, add_outputs, add_pooled
-from headstart.weights.onnx_folder import Accompaniment, encoder_example, model_example, write_folder
-from headstart.weights.onnx_graph import LEAST, Graph, check_onnx, tensor_type
+from headstart.weights.onnx.base import TOKENS, OnnxEncoder
+from headstart.weights.onnx.folder import OnnxFolder, encoder_example, model_example
+from headstart.weights.onnx.graph import LEAST, Graph, check_onnx, tensor_type
+from headstart.weights.onnx.registry import onnx_encoder
 
 NORM_EPS = 1e-5  # torch's, which the mix uses
-# Where torch's gates go: it has input, forget, candidate, output and ONNX input, output, forget, candidate; of a GRU,
-# reset, update, candidate and ONNX update, reset, candidate.
+# ONNX's order of the gates, as indices into torch's. LSTM: torch has input, forget, candidate, output and ONNX input,
+# output, forget, candidate. GRU: torch has reset, update, candidate and ONNX update, reset, candidate.
 GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
 
 
 def write_encoder_onnx(pretrained: Pretrained, folder: Path) -> None:
-    """The encoder and BERT's heads as model.onnx, beside the tokenizer's files and a README.md."""
+    """The encoder with its heads as model.onnx, in a new or empty folder."""
     check_onnx()
     check_free(folder)
     encoder = pretrained.encoder
     graph = Graph()
-    states = add_encoder(encoder, graph)
+    added = onnx_encoder(encoder, graph)
+    states = added.add_layers()
     K, D = encoder.shape
     graph.output("layers", graph.stack(states), (K, *TOKENS, D))
-    add_outputs(encoder, graph, pretrained.heads, states[-1])
-    example = encoder_example(encoder.kind)
-    write_folder(graph, Accompaniment(encoder, pretrained.labels, pretrained.tokenizer, example), folder)
+    added.add_outputs(pretrained.heads, states[-1])
+    example = encoder_example(added.example)
+    OnnxFolder(graph, encoder, pretrained.tokenizer, pretrained.labels, example).write(folder)
 
 
 def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], folder: Path) -> None:
-    """A whole classifier as model.onnx beside the tokenizer's files and a README.md."""
+    """A classifier as model.onnx, in a new or empty folder."""
     check_onnx()
     check_free(folder)
-    if model.encoder is None:
-        raise ConfigError("This model has no encoder, so it cannot read texts; only a whole model becomes ONNX.")
     head = model.head
     if not isinstance(head, ClassifyHead):
-        raise ConfigError("Only classifiers become ONNX; export a tagger --to hf.")
+        raise ConfigError("Only classifiers can be exported as ONNX; export a tagger with --to hf.")
     C = head.output.out_features
     if len(labels) != C:
-        raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given for them.")
+        raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given.")
     graph = Graph()
-    states = add_encoder(model.encoder, graph)
-    logits = add_task_network(graph, model, head, states)
+    added = onnx_encoder(model.encoder, graph)
+    logits = add_task_network(graph, model, head, added)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    example = model_example(model.encoder.kind, with_first=head.config.pool == "first")
-    write_folder(graph, Accompaniment(model.encoder, labels, tokenizer, example), folder)
+    with_first = head.config.reads_first_position and model.encoder.marks > 0
+    example = model_example(added.example, with_first=with_first)
+    OnnxFolder(graph, model.encoder, tokenizer, labels, example).write(folder)
 
 
-def add_task_network(graph: Graph, model: Model, head: ClassifyHead, states: Sequence[str]) -> str:
-    """What `Model.read` does, at the words. states: R_0 .. R_L, each (B, T, D) -> logits (B, C)."""
+def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: OnnxEncoder[Any]) -> str:
+    """The encoder, then what `Model.read` does at the words: logits (B, C)."""
+    states = encoder.add_layers()
     starts = graph.input("word_starts", ("batch", "words"))
     real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
     places = graph.op("Unsqueeze", graph.op("Max", starts, graph.scalar(0)), graph.integers(-1))
@@ -78,8 +80,8 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, states: Seq
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
     words = graph.keep(words, real)
-    if head.uses_encoder_pooling and model.encoder is not None and model.encoder.pools:
-        text = add_pooled(model.encoder, graph, words)
+    if model.pooled() is not None:
+        text = encoder.add_pooled(words)
     else:
         text = POOLS[head.config.pool](graph, head, words, real)
     return graph.linear(text, "output", head.output)
@@ -108,7 +110,7 @@ def add_mix(graph: Graph, name: str, mix: Mix, layers: Sequence[str]) -> str:
 
 
 def layer_weights(mix: Mix, layers: int) -> list[float]:
-    """What each layer counts, for every word alike."""
+    """The weight of each layer, the same for every word."""
     if isinstance(mix, Scalar):
         weights: list[float] = (mix.gamma * mix.s).tolist()
         return weights
@@ -116,7 +118,7 @@ def layer_weights(mix: Mix, layers: int) -> list[float]:
 
 
 def word_weights(graph: Graph, name: str, mix: Attention, layers: Sequence[str]) -> list[str]:
-    """Per layer, the weight of each word, (B, W, 1)."""
+    """For each layer, its weight at every word, (B, W, 1)."""
     W, v = graph.weight(f"{name}.W", mix.W), graph.weight(f"{name}.v", mix.v[:, None])
     scores = [graph.op("MatMul", graph.op("Tanh", graph.op("MatMul", layer, W)), v) for layer in layers]
     shares = graph.op("Softmax", graph.op("Concat", *scores, axis=2), axis=2)
@@ -124,14 +126,16 @@ def word_weights(graph: Graph, name: str, mix: Attention, layers: Sequence[str])
 
 
 def add_recurrent(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
-    """(B, W, D) -> (B, W, states), forward beside backward."""
+    """(B, W, D) -> (B, W, states): both directions, concatenated."""
     if head.recurrent is None:
         return x
     lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int32)), graph.integers(1), keepdims=0)
+    # At least 1, as in the head: what a text without words gives here is masked afterwards.
     lengths = graph.op("Max", lengths, graph.op("Cast", graph.scalar(1), to=tensor_type(np.int32)))
     x = graph.op("Transpose", x, perm=[1, 0, 2])
     config = head.config
     ways = {"both": "bidirectional", "forward": "forward"}[config.directions]
+    # torch's GRU applies the reset gate after the linear map.
     special = {"linear_before_reset": 1} if config.cell == "gru" else {}
     for depth in range(config.layers):
         weights = recurrent_weights(graph, head.recurrent, config.cell, depth)
@@ -150,7 +154,7 @@ def add_recurrent(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
 
 
 def recurrent_weights(graph: Graph, recurrent: nn.RNNBase, cell: str, depth: int) -> list[str]:
-    """W, R and B of one layer, directions stacked, gates in ONNX's order."""
+    """W, R and B of one layer, with directions stacked and gates in ONNX's order."""
 
     def stacked(kind: str) -> Tensor:
         ways = [f"{kind}_l{depth}", f"{kind}_l{depth}_reverse"][: 2 if recurrent.bidirectional else 1]
@@ -182,10 +186,10 @@ def mean_of_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
     return graph.op("Div", total, graph.op("Max", counts, graph.number(1.0)))
 
 
-def greatest_of_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
-    greatest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
+def max_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+    largest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
     any_word = graph.op("ReduceMax", graph.op("Cast", real, to=tensor_type(np.int32)), axes=[1], keepdims=0)
-    return graph.keep(greatest, graph.is_real(any_word))
+    return graph.keep(largest, graph.is_real(any_word))  # zero for a text without words
 
 
 def attention_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
@@ -202,7 +206,7 @@ def first_word(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
 POOLS: dict[str, Callable[[Graph, ClassifyHead, str, str], str]] = {
     "last": last_state,
     "mean": mean_of_words,
-    "max": greatest_of_words,
+    "max": max_over_words,
     "attention": attention_over_words,
     "first": first_word,
 }

@@ -1,4 +1,4 @@
-"""A small builder of ONNX graphs: every operation takes the names of values and gives the name of its result."""
+"""A small builder of ONNX graphs: operations take the names of values and return the name of their result."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 OPSET = 17
 IR_VERSION = 8
-"""The oldest format that holds this opset, so that older runtimes read it too."""
+"""The oldest version of the format with this opset, so that older runtimes can read it."""
 MOST_BYTES = 2**31 - 2**24
-"""Of weights in one file: what protobuf can hold, less room for the nodes."""
+"""Of weights in one file: protobuf's limit of 2 GB, less room for the nodes."""
 LEAST = float(np.finfo(np.float32).min)
-"""Stands for -inf where a row may have nothing else: the softmax of -inf alone is not a number."""
+"""Used instead of -inf, because the softmax of a row of -inf is nan."""
 
 Shape = Sequence[str | int]
 
 
 def check_onnx() -> None:
-    """The package is an extra, so what needs it says so before any work is done."""
+    """onnx is an optional dependency; if it is missing, say so before any work is done."""
     try:
         import onnx  # noqa: F401
     except ImportError as error:
@@ -36,10 +36,10 @@ def check_onnx() -> None:
 
 
 class Graph:
-    """Nodes in the order they run, the weights they use, inputs and outputs. Value names are unique in a whole model.
+    """Nodes in the order they run, the weights they use, inputs and outputs. Names are unique in the whole model.
 
-    Shapes are lists of numbers and names; a name stands for any size, the same one wherever it is used. A graph with an
-    outer one is the body of one of its operations, and keeps its weights there.
+    A shape has numbers for fixed sizes and names for dynamic ones. A graph with an outer one is the body of a loop
+    there, and shares its weights.
     """
 
     def __init__(self, outer: Graph | None = None) -> None:
@@ -54,14 +54,14 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, shape: Shape, kind: type[np.generic] = np.float32) -> None:
-        """Give a value this name and let it out."""
+        """Make a value an output of the graph, under this name."""
         from onnx import helper
 
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(described(name, shape, kind))
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """One operation with one result. An empty name leaves an optional input out."""
+        """Add an operation with one result. An empty name omits an optional input."""
         return self.ops(kind, *inputs, results=1, **attributes)[0]
 
     def ops(self, kind: str, *inputs: str, results: int, **attributes: Any) -> list[str]:
@@ -72,7 +72,7 @@ class Graph:
         return names
 
     def weight(self, name: str, values: Tensor) -> str:
-        """A tensor of the model, kept once however often it is named."""
+        """A tensor of the model; under the same name it is stored once."""
         if name not in self.weights:
             self.weights[name] = np.ascontiguousarray(values.detach().to("cpu", torch.float32).numpy())
         return name
@@ -104,7 +104,7 @@ class Graph:
         return self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=norm.eps)
 
     def size(self, x: str, axis: int) -> str:
-        """How long a value is along one axis, (1,)."""
+        """The size of one axis, (1,)."""
         return self.op("Shape", x, start=axis, end=axis + 1)
 
     def slice(self, x: str, axis: int, start: int, end: str | int) -> str:
@@ -112,19 +112,19 @@ class Graph:
         return self.op("Slice", x, self.integers(start), ends, self.integers(axis))
 
     def stack(self, values: Sequence[str], axis: int = 0) -> str:
-        """Values of one shape along a new axis."""
+        """Values of the same shape along a new axis."""
         return self.op("Concat", *(self.op("Unsqueeze", value, self.integers(axis)) for value in values), axis=axis)
 
     def is_real(self, mask: str) -> str:
-        """A mask of numbers as True and False."""
+        """A mask of 0 and 1 as booleans."""
         return self.op("Cast", mask, to=tensor_type(np.bool_))
 
     def keep(self, x: str, where: str, otherwise: float = 0.0) -> str:
-        """x where it is True; where: the shape of x without its last axis."""
+        """x where the mask is True, else a constant. where: the shape of x without its last axis."""
         return self.op("Where", self.op("Unsqueeze", where, self.integers(-1)), x, self.number(otherwise))
 
     def proto(self, name: str) -> GraphProto:
-        """The graph without its weights."""
+        """Without the weights."""
         from onnx import helper
 
         return helper.make_graph(self.nodes, name, self.inputs, self.outputs)
@@ -137,8 +137,7 @@ class Graph:
                 f"{MOST_BYTES / 2**30:.1f} GB. Use a smaller model."
             )
 
-    def model(self, name: str, record: Mapping[str, str]) -> ModelProto:
-        """The whole as a file holds it. record: what its metadata says."""
+    def model(self, name: str, metadata: Mapping[str, str]) -> ModelProto:
         from onnx import helper, numpy_helper
 
         model = helper.make_model(
@@ -147,10 +146,10 @@ class Graph:
             ir_version=IR_VERSION,
             producer_name="headstart",
         )
-        # One by one and last: `make_graph` and `make_model` would each copy them all.
+        # Added last, because `make_graph` and `make_model` would each copy all of them.
         for key, values in self.weights.items():
             model.graph.initializer.append(numpy_helper.from_array(values, key))
-        helper.set_model_props(model, dict(record))
+        helper.set_model_props(model, dict(metadata))
         return model
 
 
