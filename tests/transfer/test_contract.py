@@ -92,7 +92,7 @@ def test_open_parameters_get_a_gradient_and_closed_ones_none(
     config = settings_for(class_, starts[kind], how, {"network": {"dropout": 0.0}})
     model = untrained(starts[kind], config, class_.learn(examples), examples)
     with torch.no_grad():  # away from the zeros where gradients vanish
-        for parameter in [*model.model.head.parameters(), *model.model.mixes.parameters()]:
+        for parameter in model.model.own_parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)))
     model.model.train_only(how)
     data, _ = model.prepare(examples, labelled=True)

@@ -27,7 +27,7 @@ from headstart.heads.plain import head_logits
 from headstart.heads.pool import POOLS
 from headstart.heads.recurrent import CELLS
 from headstart.mix import MIXES, MixConfig
-from headstart.model import PLACES, Model, build_mixes, widths_for_head
+from headstart.model import PLACES, Model, build_reader, widths_for_head
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
@@ -82,9 +82,8 @@ def stirred(module: nn.Module) -> nn.Module:
 
 
 def built(encoder: Encoder, mix: MixConfig, network: NetworkConfig) -> Model:
-    mixes = build_mixes(mix, encoder.shape)
-    head = ClassifyHead(*widths_for_head(mixes, encoder.shape[1]), C, network)
-    return Model(encoder, mixes, head)
+    readers = [build_reader(encoder, mix)]
+    return Model(readers, ClassifyHead(*widths_for_head(readers), C, network))
 
 
 def tokenizer_of(kind: str) -> Tokenizer:
@@ -216,7 +215,7 @@ def classifier(kind: str, mix: MixConfig, network: NetworkConfig, standardise: b
     model = built(encoder, mix, network)
     stirred(model)
     if standardise:
-        model.standardise(torch.randn(encoder.shape), 0.5 + torch.rand(encoder.shape))
+        model.only_reader.standardise(torch.randn(encoder.shape), 0.5 + torch.rand(encoder.shape))
     return model
 
 
@@ -230,7 +229,7 @@ def test_every_classifier_gives_the_same_probabilities(kind: str, tmp_path: Path
         for lengths, marks in BATCHES:
             batch = batch_of(kind, lengths, marks)
             with torch.no_grad():
-                wanted = model(batch)
+                wanted = model([batch])
             found = run(session, {**inputs_of(kind, batch), "word_starts": batch.word_starts.numpy()})
             torch.testing.assert_close(found["logits"], wanted, rtol=1e-5, atol=1e-5, msg=f"{mix} {network} {lengths}")
             assert_near(found["probabilities"], wanted.softmax(dim=1))
@@ -263,9 +262,9 @@ def test_the_example_of_a_classifier_runs(
     model = classifier(kind, MixConfig(), NetworkConfig(width=4, pool=pool), standardise=True)
     tokenizer = tokenizer_of(kind)
     write_model_onnx(model, tokenizer, LABELS, tmp_path / "out")
-    row = text_row(model.encoder, tokenizer, "A warm , funny film .", with_first=pool == "first")
+    row = text_row(model.only_reader.encoder, tokenizer, "A warm , funny film .", with_first=pool == "first")
     with torch.no_grad():
-        wanted = model(collate([row])).softmax(dim=1)
+        wanted = model([collate([row])]).softmax(dim=1)
     assert_near(torch.from_numpy(result_of_readme(tmp_path / "out", monkeypatch)["probabilities"]), wanted)
 
 

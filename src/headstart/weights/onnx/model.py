@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headstart.errors import ConfigError
 from headstart.heads.classify import ClassifyHead
 from headstart.mix import CONCATENATED, Attention, Mix, Scalar
-from headstart.model import Model
+from headstart.model import Model, Reader
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer
 from headstart.weights.new_folder import check_free
@@ -56,26 +56,26 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     C = head.output.out_features
     if len(labels) != C:
         raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given.")
-    graph = Graph()
-    added = onnx_encoder(model.encoder, graph)
+    encoder, graph = model.only_reader.encoder, Graph()
+    added = onnx_encoder(encoder, graph)
     logits = add_task_network(graph, model, head, added)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    with_first = head.config.reads_first_position and model.encoder.marks > 0
+    with_first = head.config.reads_first_position and encoder.marks > 0
     example = model_example(added.example, with_first=with_first)
-    OnnxFolder(graph, model.encoder, tokenizer, labels, example).write(folder)
+    OnnxFolder(graph, encoder, tokenizer, labels, example).write(folder)
 
 
 def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: OnnxEncoder[Any]) -> str:
     """The encoder, then what `Model.read` does at the words: logits (B, C)."""
-    states = encoder.add_layers()
+    reader, states = model.only_reader, encoder.add_layers()
     starts = graph.input("word_starts", ("batch", "words"))
     real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
     places = graph.op("Unsqueeze", graph.op("Max", starts, graph.scalar(0)), graph.integers(-1))
     layers = [graph.op("GatherND", state, places, batch_dims=1) for state in states]
-    if model.standardises:
-        layers = [standardised(graph, model, k, layer) for k, layer in enumerate(layers)]
-    mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in model.placed_mixes()}
+    if reader.standardises:
+        layers = [standardised(graph, reader, k, layer) for k, layer in enumerate(layers)]
+    mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in reader.placed_mixes()}
     words = add_recurrent(graph, head, mixed.get("input", layers[0]), real)
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
@@ -87,9 +87,9 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: On
     return graph.linear(text, "output", head.output)
 
 
-def standardised(graph: Graph, model: Model, k: int, layer: str) -> str:
-    moved = graph.op("Sub", layer, graph.weight(f"shift.{k}", model.shift[k, 0, 0]))
-    return graph.op("Mul", moved, graph.weight(f"scale.{k}", model.scale[k, 0, 0]))
+def standardised(graph: Graph, reader: Reader, k: int, layer: str) -> str:
+    moved = graph.op("Sub", layer, graph.weight(f"shift.{k}", reader.shift[k, 0, 0]))
+    return graph.op("Mul", moved, graph.weight(f"scale.{k}", reader.scale[k, 0, 0]))
 
 
 def add_mix(graph: Graph, name: str, mix: Mix, layers: Sequence[str]) -> str:
