@@ -219,10 +219,13 @@ def build_model(encoders: Sequence[Encoder], task: Task[Any, Any], config: Trans
 
 
 def kept_words(tokens: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
-    """Which words are kept so that they have `longest` tokens at most: all, or as many from both ends. tokens: (W,)."""
+    """Which words are kept so that they have `longest` tokens at most: all, or as many from both ends, at least one.
+
+    tokens: (W,), of each word.
+    """
     if int(tokens.sum()) <= longest:
         return np.arange(len(tokens))
-    first = int(np.searchsorted(np.cumsum(tokens), longest - longest // 2, side="right"))
+    first = max(1, int(np.searchsorted(np.cumsum(tokens), longest - longest // 2, side="right")))
     last = int(np.searchsorted(np.cumsum(tokens[first:][::-1]), longest // 2, side="right"))
     return np.concatenate([np.arange(first), np.arange(len(tokens) - last, len(tokens))])
 
