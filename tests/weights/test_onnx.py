@@ -201,7 +201,10 @@ def settings() -> Iterator[tuple[MixConfig, NetworkConfig]]:
     pools = itertools.cycle(POOLS)
     for (mixing, place), norm in zip(itertools.product(MIXES, PLACES), itertools.cycle([False, True]), strict=False):
         yield MixConfig(kind=mixing, place=place, norm=norm), NetworkConfig(width=4, pool=next(pools))
-    for mixing, pool in [*((mixing, "first") for mixing in MIXES), *(("scalar", pool) for pool in POOLS)]:
+    for mixing, pool in [
+        *((mixing, "first") for mixing in MIXES),
+        *(("scalar", pool) for pool in (*POOLS, "last+max+attention")),
+    ]:
         yield MixConfig(kind=mixing), NetworkConfig(cell="none", pool=pool)
     for cell, pool in itertools.product(CELLS, POOLS):
         yield MixConfig(), NetworkConfig(cell=cell, width=5, pool=pool, layers=2)

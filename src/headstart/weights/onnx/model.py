@@ -5,7 +5,7 @@ Letters: K layers, B batch, T tokens, W words, D width, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from headstart.errors import ConfigError
 from headstart.heads.classify import ClassifyHead
+from headstart.heads.pool import Pool, SeveralPools, pool_names
 from headstart.mix import CONCATENATED, Attention, Mix, Scalar
 from headstart.model import Model, Reader
 from headstart.pretrained import Pretrained
@@ -83,7 +84,7 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: On
     if model.pooled() is not None:
         text = encoder.add_pooled(words)
     else:
-        text = POOLS[head.config.pool](graph, head, words, real)
+        text = add_pools(graph, head.pool, head.config.pool, words, real)
     return graph.linear(text, "output", head.output)
 
 
@@ -170,40 +171,48 @@ def reordered(values: Tensor, order: Sequence[int]) -> Tensor:
     return torch.cat([parts[gate] for gate in order])
 
 
-def last_state(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def add_pools(graph: Graph, pool: Pool, kind: str, x: str, real: str) -> str:
+    """(B, W, D) -> (B, D), or D times the number of pools that are joined."""
+    names = pool_names(kind)
+    modules: Iterable[Any] = pool.pools if isinstance(pool, SeveralPools) else [pool]
+    found = [POOLS[name](graph, module, x, real) for name, module in zip(names, modules, strict=True)]
+    return found[0] if len(found) == 1 else graph.op("Concat", *found, axis=1)
+
+
+def last_state(graph: Graph, pool: Pool, x: str, real: str) -> str:
     lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int64)), graph.integers(1))
     last = graph.op("Max", graph.op("Sub", lengths, graph.scalar(1)), graph.scalar(0))
     end = graph.op("GatherND", x, last, batch_dims=1)
-    split, width = int(head.pool.split), head.output.in_features
+    split, width = pool.split, pool.out_width
     forward = graph.slice(end, 1, 0, split)
-    backward = graph.slice(first_word(graph, head, x, real), 1, split, width)
+    backward = graph.slice(first_word(graph, pool, x, real), 1, split, width)
     return graph.op("Concat", forward, backward, axis=1)
 
 
-def mean_of_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def mean_of_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
     counts = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.float32)), graph.integers(1))
     total = graph.op("ReduceSum", x, graph.integers(1), keepdims=0)
     return graph.op("Div", total, graph.op("Max", counts, graph.number(1.0)))
 
 
-def max_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def max_over_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
     largest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
     any_word = graph.op("ReduceMax", graph.op("Cast", real, to=tensor_type(np.int32)), axes=[1], keepdims=0)
     return graph.keep(largest, graph.is_real(any_word))  # zero for a text without words
 
 
-def attention_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
-    query: Any = head.pool.query
+def attention_over_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
+    query: Any = pool.query
     scores = graph.op("MatMul", x, graph.weight("pool.query", query[:, None]))
     shares = graph.op("Softmax", graph.keep(scores, real, LEAST), axis=1)
     return graph.op("ReduceSum", graph.op("Mul", shares, x), graph.integers(1), keepdims=0)
 
 
-def first_word(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def first_word(graph: Graph, pool: Pool, x: str, real: str) -> str:
     return graph.op("Gather", x, graph.scalar(0), axis=1)
 
 
-POOLS: dict[str, Callable[[Graph, ClassifyHead, str, str], str]] = {
+POOLS: dict[str, Callable[[Graph, Pool, str, str], str]] = {
     "last": last_state,
     "mean": mean_of_words,
     "max": max_over_words,
