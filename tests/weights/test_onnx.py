@@ -19,6 +19,7 @@ from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.kernels.spelling import WORD_PADDING
 from headstart.encoders.static import Static, StaticConfig
+from headstart.encoders.word_table import UNKNOWN_ID
 from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.classify import ClassifyHead
 from headstart.heads.classify import ClassifyHeadConfig as NetworkConfig
@@ -62,7 +63,7 @@ def static() -> Static:
 
 
 def elmo(**settings: Any) -> Elmo:
-    return Elmo(ElmoConfig(**{**ELMO, **settings}))
+    return Elmo(ElmoConfig(**{**ELMO, **settings}), V)
 
 
 def bert(**settings: Any) -> Bert:
@@ -115,6 +116,17 @@ def inputs_of(kind: str, batch: TextBatch) -> dict[str, np.ndarray[Any, Any]]:
     return given if batch.segments is None else given | {"token_type_ids": batch.segments.numpy()}
 
 
+def with_table(encoder: Elmo, batch: TextBatch) -> tuple[TextBatch, dict[str, np.ndarray[Any, Any]]]:
+    """A batch for an ELMo with a table of words, in which every second word is outside it."""
+    numbers = batch.ids[..., 0] % V
+    numbers[:, 1::2] = UNKNOWN_ID
+    ids, name = numbers, "words"
+    if encoder.config.tokens == "both":
+        ids, name = torch.cat([numbers[..., None], batch.ids], dim=-1), "words_and_characters"
+    given = {name: ids.numpy(), "mask": batch.mask.long().numpy()}
+    return TextBatch(ids, batch.mask, None, batch.word_starts), given
+
+
 def opened(folder: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -138,6 +150,8 @@ VARIANTS: dict[str, tuple[str, Callable[[], nn.Module]]] = {
     "elmo": ("elmo", elmo),
     "elmo forward": ("elmo", lambda: elmo(directions="forward", layers=3)),
     "elmo plain": ("elmo", lambda: elmo(cell_clip=None, projection_clip=None, residual=False, highway=0)),
+    "elmo of words": ("elmo", lambda: elmo(tokens="words")),
+    "elmo of both": ("elmo", lambda: elmo(tokens="both")),
     "elmo tanh": ("elmo", lambda: elmo(activation="tanh", filters=[[50, 3]])),
     "bert": ("bert", bert),
     "bert one head": ("bert", lambda: bert(heads=1, layers=1, segments=3)),
@@ -152,9 +166,12 @@ def test_an_encoder_gives_the_same_layers(name: str, tmp_path: Path) -> None:
     session = opened(tmp_path / "out")
     for lengths in ([6, 3, 5, 1], [1], [4, 4]):
         batch = batch_of(kind, lengths)
+        inputs = inputs_of(kind, batch)
+        if isinstance(encoder, Elmo) and encoder.config.tokens != "characters":
+            batch, inputs = with_table(encoder, batch)
         with torch.no_grad():
             R = encoder(batch.ids, batch.mask, batch.segments)
-        found = run(session, inputs_of(kind, batch))["layers"]
+        found = run(session, inputs)["layers"]
         assert found.shape == R.layers.shape
         assert_near(found[:, batch.mask], R.layers[:, batch.mask])
 

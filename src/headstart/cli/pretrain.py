@@ -110,10 +110,16 @@ def elmo(
             "words are spelled. Default: both; characters for size original.",
         ),
     ] = None,
+    tie: Annotated[bool, typer.Option("--tie", help="The softmax shares the table of words.")] = False,
     vectors: Vectors = None,
 ) -> None:
     """ELMo: a forward and a backward LSTM language model."""
-    flags = {"encoder.directions": directions, "encoder.tokens": tokens, "vectors": vectors}
+    flags = {
+        "encoder.directions": directions,
+        "encoder.tokens": tokens,
+        "objective.tie": tie or None,
+        "vectors": vectors,
+    }
     run_and_show("elmo", size, flags, **common)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
 import torch
+from pydantic import model_validator
 
 from headstart.config import Table, pick
 from headstart.encoders.character_network import CharacterNetwork
@@ -44,6 +44,12 @@ class ElmoRun(RunConfig):
     encoder: ElmoConfig
     objective: LanguageModelConfig = LanguageModelConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
+
+    @model_validator(mode="after")
+    def only_a_table_is_shared(self) -> ElmoRun:
+        if self.objective.tie and self.encoder.tokens == "characters":
+            raise ValueError("objective.tie shares the table of words, and encoder.tokens 'characters' has none")
+        return self
 
 
 class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
@@ -99,7 +105,7 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
         encoder = config.encoder
         width, filters = encoder.projection, sum(count for _, count in encoder.filters)
         directions = 2 if encoder.directions == "both" else 1
-        softmax = vocabulary_size * (width + 1)
+        softmax = vocabulary_size * (1 if config.objective.tie else width + 1)
         table = 0 if encoder.tokens == "characters" else vocabulary_size * width
         # Four gates that read the layer below and the projected state, and the projection of the cell.
         lstms = directions * encoder.layers * (4 * encoder.cell * 2 * width + encoder.cell * width)
@@ -126,7 +132,8 @@ def start_from(
 ) -> Generator[Progress, None, None]:
     """Both ends of the language model start from word vectors: what a word is read as, and what predicts it."""
     tokens = model.encoder.tokens
-    initial.write_to(model.head.weight, 1 / math.sqrt(model.head.weight.shape[1]))
+    if model.head.weight is not None:
+        initial.write_to(model.head.weight, model.head.scale)
     if isinstance(tokens, WordTable):
         initial.write_to(tokens.weight, 1.0)
     elif isinstance(tokens, CharacterNetwork):
