@@ -151,7 +151,7 @@ def test_a_table_needs_its_vocabulary(tmp_path: Path) -> None:
     encoder = Elmo(ElmoConfig(cell=6, projection=4, tokens="words"), len(WORDS))
     tokenizer = WordTokenizer(Vocabulary(WORDS, np.zeros(len(WORDS), dtype=np.int64)))
     write_elmo(Pretrained(encoder, tokenizer), tmp_path / "elmo")
-    with pytest.raises(CheckpointError, match="has a table of words; give token_embeddings.hdf5 and vocab.txt"):
+    with pytest.raises(CheckpointError, match=r"has a table of words; give token_embeddings\.hdf5 and vocab\.txt"):
         read_elmo(tmp_path / "elmo" / "options.json", tmp_path / "elmo" / "weights.hdf5")
     with pytest.raises(ConfigError, match="leave the list of words out"):
         write_elmo(Pretrained(encoder, tokenizer), tmp_path / "again", ["cat"])
