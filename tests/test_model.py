@@ -130,16 +130,16 @@ def test_groups_hold_every_parameter_once_under_its_name(kind: str, model: MakeM
     grouped = [pair for group in [*encoder, head] for pair in group]
     assert len(grouped) == len({id(parameter) for _, parameter in grouped})
     assert dict(grouped) == dict(made.named_parameters())
-    assert all(name.startswith("encoder.") for group in encoder for name, _ in group)
-    assert not any(name.startswith("encoder.") for name, _ in head)
+    assert all(name.startswith("readers.0.encoder.") for group in encoder for name, _ in group)
+    assert not any(name.startswith("readers.0.encoder.") for name, _ in head)
 
 
 def test_stages_follow_the_flow_of_the_encoder(model: MakeModel) -> None:
     bottom, *_, top = model("bert").groups()[:-1]
-    assert {name.split(".")[1] for name, _ in bottom} == {"words", "positions", "segments", "norm"}
-    assert {".".join(name.split(".")[1:3]) for name, _ in top} == {"blocks.1", "pooler.weight", "pooler.bias"}
+    assert {name.split(".")[3] for name, _ in bottom} == {"words", "positions", "segments", "norm"}
+    assert {".".join(name.split(".")[3:5]) for name, _ in top} == {"blocks.1", "pooler.weight", "pooler.bias"}
     stages = model("elmo").groups()[:-1]
-    assert [{name.split(".")[1] for name, _ in stage} for stage in stages] == [{"characters"}, {"layers"}, {"layers"}]
+    assert [{name.split(".")[3] for name, _ in stage} for stage in stages] == [{"characters"}, {"layers"}, {"layers"}]
 
 
 def test_the_pooler_is_trained_only_where_it_is_used(model: MakeModel) -> None:

@@ -255,7 +255,7 @@ def change_options(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Non
     ("change", "message"),
     [
         (lambda o: o["lstm"].pop("dim"), r"the key 'lstm\.dim' is missing"),
-        (lambda o: o.pop("char_cnn"), r"the key 'char_cnn' is missing"),
+        (lambda o: o.pop("char_cnn"), r"has a table of words; give token_embeddings\.hdf5"),
         (lambda o: o["lstm"].update(dim="6"), r"'lstm\.dim': input should be a valid integer; got '6'"),
         (lambda o: o["lstm"].update(n_layers=3), r"'RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0' is missing"),
         (lambda o: o["lstm"].update(dim=10**12), r"Cell0/LSTMCell/W_0' has shape \(8, 24\), but the options say"),

@@ -53,7 +53,7 @@ class NextWordHead(nn.Module):
         table: Tensor | None = None,
     ) -> LossTerm:
         """Evaluation always uses the full softmax; only training may sample. table: (V, D), for a tied head."""
-        weight = self.weight
+        weight: Tensor | None = self.weight
         if weight is None:
             if table is None:
                 raise ConfigError("A softmax that is tied to the encoder's table of words needs that table.")

@@ -91,7 +91,7 @@ def add_tokens(graph: Graph, tokens: TokenLayer, ids: str, mask: str) -> str:
         return spelled_words(graph, tokens, ids, mask)
     if not isinstance(tokens, WordTable):
         raise ConfigError(f"ELMo's token layer {type(tokens).__name__} cannot be exported as ONNX.")
-    table = graph.weight("words", tokens.weight)
+    table = graph.weight("word_table", tokens.weight)
     if not isinstance(tokens, SpelledWords):
         return graph.op("Gather", table, ids)
     numbers, characters = graph.ops("Split", ids, graph.integers(1, CHARACTERS_PER_WORD), results=2, axis=2)
