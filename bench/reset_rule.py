@@ -54,14 +54,14 @@ def word_perplexity(path: Path) -> float:
     shards = last_value(
         prepare(sources, valid, tokenizer, config.text, cache=cache_home(), max_sentence=longest, workers=2)
     ).valid
-    model = ElmoLanguageModel(Elmo(config.encoder), len(tokenizer), config.objective).eval()
+    model = ElmoLanguageModel(Elmo(config.encoder, len(tokenizer)), len(tokenizer), config.objective).eval()
     model.load_state_dict(read_tensors(path / "weights.safetensors"))
-    rules = {"unit": config.objective.unit, "longest": config.objective.longest}
+    rules = {"tokens": config.encoder.tokens, "unit": config.objective.unit, "longest": config.objective.longest}
     batches = LanguageModelBatches(shards, tokenizer.vocabulary, **rules, batch_tokens=1024, seed=0)
     totals, counts = [0.0, 0.0], [0, 0]
     for number in range(len(batches)):
         batch = batches[number]
-        states = model.encoder.hidden_states(batch.characters, batch.mask)[-1].chunk(2, dim=-1)
+        states = model.encoder.hidden_states(batch.ids, batch.mask)[-1].chunk(2, dim=-1)
         pairs = ((states[0][:, :-1], batch.targets[:, 1:]), (states[1][:, 1:], batch.targets[:, :-1]))
         for side, (h, words) in enumerate(pairs):
             real = batch.mask[:, 1:] & (words >= len(SPECIALS) - 1)

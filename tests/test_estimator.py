@@ -59,7 +59,7 @@ def fitted() -> TextClassifier:
 @pytest.fixture(scope="module")
 def elmo(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("estimator") / "elmo"
-    settings = {"encoder.cell": 16, "encoder.projection": 32, "training.batch": 200}
+    settings = {"encoder.cell": 16, "encoder.projection": 32, "training.batch": 200, "encoder.tokens": "characters"}
     list(headstart.pretrain("elmo", corpus, out=out, size="tiny", settings=settings, steps=6))
     return out
 

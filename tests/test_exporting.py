@@ -66,7 +66,7 @@ def test_a_head_of_our_own_kind_goes_out_as_onnx_only(
     folder = result_of(headstart.export(run, "onnx", tmp_path / "onnx"))
     session = onnxruntime.InferenceSession(folder / "model.onnx")
     classifier = headstart.load_classifier(run)
-    row = classifier.task_model.row(Passage(TEXTS[0]))
+    (row,) = classifier.task_model.rows(Passage(TEXTS[0]))
     feed = {"input_ids": row.ids[None], "word_starts": row.word_starts[None]}
     feed |= {"attention_mask": np.ones_like(feed["input_ids"]), "token_type_ids": np.zeros_like(feed["input_ids"])}
     (found,) = session.run(

@@ -57,7 +57,7 @@ def run(setting: Setting) -> Iterator[Measurement]:
 
     def cold() -> int:
         for _ in range(PASSES):
-            encoder.characters.forget()
+            encoder.tokens.forget()
             pretrained.represent(sentences)
         return PASSES * n_words
 

@@ -70,7 +70,8 @@ def measured(
     model = freshly_initialised(0, lambda: untrained(start, config, task, train))
     cached, _ = model.prepare(train, labelled=True, features=features)
     if config.mix.standardise:
-        model.model.standardise(*features.moments([features.rows[example.text] for example in train]))
+        table = features[0]
+        model.model.only_reader.standardise(*table.moments([table.rows[example.text] for example in train]))
     some = draw(task, train, SAMPLED_BATCHES * config.fitting.batch, seed=0)
     running, _ = model.prepare(some, labelled=True)
     check(model, running, model.prepare(some, labelled=True, features=features)[0])

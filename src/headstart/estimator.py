@@ -34,6 +34,7 @@ from headstart.transfer.estimator_input import (
     tagged_sentences,
 )
 from headstart.transfer.task_model import TaskModel
+from headstart.weights.sources import Source
 
 Pair = tuple[Texts, Iterable[Any]]
 
@@ -41,7 +42,7 @@ Pair = tuple[Texts, Iterable[Any]]
 class TextClassifier(ClassifierMixin, TransferEstimator):  # type: ignore[misc]
     """Carries a pretrained encoder over to labelled texts. Works in Pipeline, cross_val_score and GridSearchCV.
 
-    pretrained: whatever `headstart.load` opens, or "scratch" to start from nothing.
+    pretrained: whatever `headstart.load` opens, a list of such to put side by side, or "scratch" for nothing.
     how: "frozen", "finetune" or "gradual" (from the top layer down); nothing to choose when starting from scratch.
     mix, cell, pool, epochs, min_steps, batch_size, learning_rate: None takes what suits the start and `how`.
     validation_fraction: the share of the texts held out to find the best step; 0 keeps the last step.
@@ -63,7 +64,7 @@ class TextClassifier(ClassifierMixin, TransferEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        pretrained: str | Path | tuple[str | Path, ...] = "scratch",
+        pretrained: Source | list[Source] = "scratch",
         how: str = "frozen",
         mix: str | None = None,
         cell: str | None = None,
@@ -198,7 +199,7 @@ class Tagger(TransferEstimator):
 
     def __init__(
         self,
-        pretrained: str | Path | tuple[str | Path, ...] = "scratch",
+        pretrained: Source | list[Source] = "scratch",
         how: str = "frozen",
         mix: str | None = None,
         cell: str | None = None,

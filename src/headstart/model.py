@@ -1,7 +1,9 @@
-"""Encoder, mix and head as one model; which of its parameters are frozen and which are trained."""
+"""Encoders, mixes and a head as one model; which of its parameters are frozen and which are trained."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,24 +21,32 @@ SMALLEST_DEVIATION = 1e-3
 PLACES = {"input": ["input"], "output": ["output"], "both": ["input", "output"]}
 
 
-class Model(nn.Module):
-    """ids -> R_0 .. R_L -> mix -> head -> scores."""
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """What one encoder gives the head. words: (B, W, D), which its network reads; beside: (B, W, D), put beside what
+    that gives; mask: (B, W), True at real words."""
+
+    words: Tensor
+    beside: Tensor | None
+    mask: Tensor
+
+
+class Reader(nn.Module):
+    """An encoder with its mixes: ids -> R_0 .. R_L -> one vector per word."""
 
     shift: Tensor
     scale: Tensor
 
-    def __init__(self, encoder: Encoder, mixes: dict[str, Mix], head: Head) -> None:
+    def __init__(self, encoder: Encoder, mixes: dict[str, Mix]) -> None:
         super().__init__()
         K, D = encoder.shape
         self.encoder = encoder
         self.mixes = nn.ModuleDict(mixes)
-        self.head = head
         self.register_buffer("shift", torch.zeros(K, 1, 1, D))
         self.register_buffer("scale", torch.ones(K, 1, 1, D))
 
-    def forward(self, batch: TextBatch) -> Tensor:
-        """The head's scores of every row."""
-        if self.encoder_is_frozen() or not (self.training or torch.is_grad_enabled()):
+    def forward(self, batch: TextBatch) -> Mixed:
+        if self.is_frozen() or not (self.training or torch.is_grad_enabled()):
             return self.read(self.infer(batch))
         R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
         return self.read(R.at_words(batch.word_starts))
@@ -51,14 +61,18 @@ class Model(nn.Module):
             layers[:, mask] = words
             return Representations(layers, mask)
 
-    def read(self, R: Representations) -> Tensor:
-        """Scores from the words' representations, which is where cached features come in."""
+    def read(self, R: Representations) -> Mixed:
+        """From the words' representations, which is where cached features come in."""
         R = Representations((R.layers - self.shift) * self.scale, R.mask) if self.standardises else R
         mixed = {place: mix(R) for place, mix in self.placed_mixes()}
         # A mix that is only put beside the recurrent output adds what the network has not read: it reads R_0.
-        x = mixed["input"] if "input" in mixed else R.layers[0]
-        scores: Tensor = self.head(x, R.mask, mixed.get("output"), self.pooled())
-        return scores
+        return Mixed(mixed["input"] if "input" in mixed else R.layers[0], mixed.get("output"), R.mask)
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """(width of `Mixed.words`, width of `Mixed.beside`, 0 for none)."""
+        widths = {place: mix.out_width for place, mix in self.placed_mixes()}
+        return widths.get("input", self.encoder.shape[1]), widths.get("output", 0)
 
     @property
     def standardises(self) -> bool:
@@ -74,14 +88,6 @@ class Model(nn.Module):
             self.shift.copy_(mean[:, None, None])
             self.scale.copy_(1 / deviation.clamp(min=SMALLEST_DEVIATION)[:, None, None])
 
-    def pooled(self) -> Pooled | None:
-        """The encoder's own vector of a sequence, where it has one and the head wants it.
-
-        Its pooler was pretrained on the top layer as it is: of any other vectors the head reads the first one itself.
-        """
-        uses = self.encoder.pools and self.head.uses_encoder_pooling and self.takes_top_layer
-        return self.encoder.pooled if uses else None
-
     @property
     def takes_top_layer(self) -> bool:
         """Whether the head reads the encoder's top layer, unchanged."""
@@ -90,14 +96,76 @@ class Model(nn.Module):
     def placed_mixes(self) -> list[tuple[str, Mix]]:
         return [(place, mix) for place, mix in self.mixes.items() if isinstance(mix, Mix)]
 
+    def is_frozen(self) -> bool:
+        return not any(p.requires_grad for p in self.encoder.parameters())
+
+    def train(self, mode: bool = True) -> Reader:
+        """As every module's, except that a frozen encoder stays in evaluation mode: its features must not vary."""
+        super().train(mode)
+        if self.is_frozen():
+            self.encoder.eval()
+        return self
+
+
+class Model(nn.Module):
+    """One encoder, or several side by side, and a head: the vectors that each gives a word are joined into one."""
+
+    def __init__(self, readers: Sequence[Reader], head: Head) -> None:
+        super().__init__()
+        self.readers = nn.ModuleList(readers)
+        self.head = head
+
+    @property
+    def each_reader(self) -> list[Reader]:
+        return [reader for reader in self.readers if isinstance(reader, Reader)]
+
+    @property
+    def encoders(self) -> list[Encoder]:
+        return [reader.encoder for reader in self.each_reader]
+
+    @property
+    def only_reader(self) -> Reader:
+        if len(self.readers) > 1:
+            raise ConfigError("This model has several encoders side by side, which only Headstart itself can run.")
+        return self.each_reader[0]
+
+    def forward(self, batches: Sequence[TextBatch]) -> Tensor:
+        """The head's scores of every row. batches: the same rows as each encoder reads them."""
+        return self._score([reader(batch) for reader, batch in zip(self.each_reader, batches, strict=True)])
+
+    def read(self, representations: Sequence[Representations]) -> Tensor:
+        """Scores from the words' representations in each encoder, which is where cached features come in."""
+        return self._score([reader.read(R) for reader, R in zip(self.each_reader, representations, strict=True)])
+
+    def _score(self, mixed: list[Mixed]) -> Tensor:
+        words = torch.cat([one.words for one in mixed], dim=-1) if len(mixed) > 1 else mixed[0].words
+        beside = [one.beside for one in mixed if one.beside is not None]
+        scores: Tensor = self.head(words, mixed[0].mask, torch.cat(beside, dim=-1) if beside else None, self.pooled())
+        return scores
+
+    def pooled(self) -> Pooled | None:
+        """The encoder's own vector of a sequence, where it has one and the head wants it.
+
+        Its pooler was pretrained on the top layer as it is: of any other vectors the head reads the first one itself.
+        """
+        reader = self.each_reader[0]
+        uses = self.head.uses_encoder_pooling and len(self.readers) == 1 and reader.takes_top_layer
+        return reader.encoder.pooled if uses and reader.encoder.pools else None
+
+    def mixes(self) -> list[Mix]:
+        return [mix for reader in self.each_reader for _, mix in reader.placed_mixes()]
+
     def penalty(self) -> Tensor:
         """What the mixes add to the loss, ()."""
-        return sum((mix.penalty() for _, mix in self.placed_mixes()), torch.zeros(()))
+        return sum((mix.penalty() for mix in self.mixes()), torch.zeros(()))
 
-    def mix_weights(self) -> dict[str, dict[str, Any]]:
-        """Per place, the layer weights, which sum to 1, and gamma; empty where the mix learns none."""
-        learned = {place: mix.learned() for place, mix in self.placed_mixes()}
-        return {place: weights for place, weights in learned.items() if weights is not None}
+    def mix_weights(self) -> list[dict[str, dict[str, Any]]]:
+        """Of each encoder and per place, the layer weights, which sum to 1, and gamma, where the mix learns them."""
+        found = []
+        for reader in self.each_reader:
+            learned = {place: mix.learned() for place, mix in reader.placed_mixes()}
+            found.append({place: weights for place, weights in learned.items() if weights is not None})
+        return found
 
     def train_only(self, how: str, groups: int | None = None) -> None:
         """frozen: mix and head. finetune: the encoder too. gradual: mix, head and the encoder's top `groups` groups.
@@ -106,10 +174,10 @@ class Model(nn.Module):
         """
         if how == "gradual" and (groups is None or groups < 0):
             raise ConfigError(f"Training 'gradual' needs the number of open layer groups, 0 or more; got {groups}.")
-        layer_groups = self.encoder.layer_groups()
+        layer_groups = self.layer_groups()
         n_open = pick({"frozen": 0, "finetune": len(layer_groups), "gradual": groups or 0}, how, "way to train")
         self.requires_grad_(False)
-        opened = [*self.mixes.parameters(), *self.head.parameters()]
+        opened = self.own_parameters()
         for group in layer_groups[max(0, len(layer_groups) - n_open) :]:
             opened += group
         unused = {id(parameter) for parameter in self.unused_parameters()}
@@ -117,56 +185,59 @@ class Model(nn.Module):
             parameter.requires_grad_(id(parameter) not in unused)
         self.train(self.training)  # an encoder that has just been opened uses its dropout again
 
-    def train(self, mode: bool = True) -> Model:
-        """As every module's, except that a frozen encoder stays in evaluation mode: its features must not vary."""
-        super().train(mode)
-        if self.encoder_is_frozen():
-            self.encoder.eval()
-        return self
-
-    def encoder_is_frozen(self) -> bool:
-        return not any(p.requires_grad for p in self.encoder.parameters())
-
     def is_data_parallel(self) -> bool:
         """Whether training is faster when every core has its own part of the batch.
 
-        It is for an encoder that says so. A recurrent head's dropout uses torch's one generator, which parts that run
-        at once would share in an order that varies.
+        It is for encoders that say so. A recurrent head's dropout uses torch's one generator, which parts that run at
+        once would share in an order that varies.
         """
-        divides = self.encoder.data_parallel and self.head.recurrent is None
-        return divides and not self.encoder_is_frozen() and next(self.parameters()).device.type == "cpu"
+        divides = all(encoder.data_parallel for encoder in self.encoders) and self.head.recurrent is None
+        trained = not all(reader.is_frozen() for reader in self.each_reader)
+        return divides and trained and next(self.parameters()).device.type == "cpu"
 
     def reads_mean_of_words(self) -> bool:
         """Whether its scores are the same when a text's words are replaced by their mean, which is then computed once.
 
         True for mean pooling without a recurrent network, if layers are mixed with weights that all words share.
         """
-        return self.head.reads_mean_of_words and all(mix.is_linear for _, mix in self.placed_mixes())
+        return self.head.reads_mean_of_words and all(mix.is_linear for mix in self.mixes())
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """Parameters that no score depends on."""
-        unused = [parameter for _, mix in self.placed_mixes() for parameter in mix.unused_parameters()]
+        unused = [parameter for mix in self.mixes() for parameter in mix.unused_parameters()]
         unused += self.head.unused_parameters()
         if self.pooled() is None:
-            unused += self.encoder.pooler_parameters()
+            unused += [parameter for encoder in self.encoders for parameter in encoder.pooler_parameters()]
         return unused
 
+    def layer_groups(self) -> list[list[nn.Parameter]]:
+        """The encoders' parameters, bottom to top; of several encoders, those at the same distance from the top."""
+        stacks = [encoder.layer_groups() for encoder in self.encoders]
+        depth = max(map(len, stacks))
+        return [
+            [parameter for groups in stacks if len(groups) >= below for parameter in groups[-below]]
+            for below in range(depth, 0, -1)
+        ]
+
+    def own_parameters(self) -> list[nn.Parameter]:
+        """Those that the task adds: the mixes' and the head's."""
+        return [*(parameter for mix in self.mixes() for parameter in mix.parameters()), *self.head.parameters()]
+
     def groups(self) -> list[list[tuple[str, nn.Parameter]]]:
-        """Every parameter once, trained or not: the encoder's groups, bottom first, then mix and head together."""
+        """Every parameter once, trained or not: the encoders' groups, bottom first, then mixes and head together."""
         names = {id(parameter): name for name, parameter in self.named_parameters()}
-        top = [*self.mixes.parameters(), *self.head.parameters()]
-        groups = [*self.encoder.layer_groups(), top]
+        groups = [*self.layer_groups(), self.own_parameters()]
         return [[(names[id(parameter)], parameter) for parameter in group] for group in groups]
 
 
-def build_mixes(config: MixConfig, shape: tuple[int, int]) -> dict[str, Mix]:
-    return {place: build_mix(config, *shape) for place in PLACES[config.place]}
+def build_reader(encoder: Encoder, config: MixConfig) -> Reader:
+    return Reader(encoder, {place: build_mix(config, *encoder.shape) for place in PLACES[config.place]})
 
 
-def widths_for_head(mixes: dict[str, Mix], width: int) -> tuple[int, int]:
+def widths_for_head(readers: Sequence[Reader]) -> tuple[int, int]:
     """(width of what the head's network reads, width of what is put beside its output)."""
-    reads = mixes["input"].out_width if "input" in mixes else width
-    return reads, mixes["output"].out_width if "output" in mixes else 0
+    reads, beside = zip(*(reader.widths for reader in readers), strict=True)
+    return sum(reads), sum(beside)
 
 
 def check_fit(mix: MixConfig, head: Head) -> None:

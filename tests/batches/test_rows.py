@@ -12,13 +12,17 @@ import torch
 import headstart
 from headstart.batches.rows import Joined, collate, kept_of_pair, sorted_batches, text_row
 from headstart.encoders.base import Encoder
-from headstart.encoders.bert import Bert
-from headstart.encoders.elmo import Elmo
-from headstart.encoders.static import Static
+from headstart.encoders.bert import Bert, BertConfig
+from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
 from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, build_wordpiece
+
+STATIC = Static(StaticConfig(dim=2), 20)
+ELMO = Elmo(ElmoConfig(cell=2, projection=2, filters=[[1, 2]]))
+BERT = Bert(BertConfig(layers=1, width=2, heads=1, inner=2), 20)
 
 
 @pytest.fixture
@@ -29,33 +33,33 @@ def words() -> WordTokenizer:
 
 
 def test_a_long_text_keeps_its_first_and_its_last_half(words: WordTokenizer) -> None:
-    row = text_row(Static, words, "a b c d e f g h", longest=5)
+    row = text_row(STATIC, words, "a b c d e f g h", longest=5)
     kept = [words.vocabulary.words[id] for id in row.ids]
     assert kept == ["a", "b", "c", "g", "h"]
     assert row.cut
-    assert not text_row(Static, words, "a b c d e", longest=5).cut
+    assert not text_row(STATIC, words, "a b c d e", longest=5).cut
 
 
 def test_words_of_elmo_stand_between_its_marks(words: WordTokenizer) -> None:
-    row = text_row(Elmo, words, "a b c")
+    row = text_row(ELMO, words, "a b c")
     assert row.ids.shape == (5, 50)
     assert row.word_starts.tolist() == [1, 2, 3]
 
 
 def test_the_first_mark_can_stand_before_the_words(words: WordTokenizer) -> None:
-    assert text_row(Elmo, words, "a b", with_first=True).word_starts.tolist() == [0, 1, 2]
-    assert text_row(Elmo, words, "", with_first=True).word_starts.tolist() == [0]
+    assert text_row(ELMO, words, "a b", with_first=True).word_starts.tolist() == [0, 1, 2]
+    assert text_row(ELMO, words, "", with_first=True).word_starts.tolist() == [0]
 
 
 def test_without_marks_no_word_is_read_twice_and_no_text_has_a_word_too_many(words: WordTokenizer) -> None:
     for text in ("a b", ""):
         assert np.array_equal(
-            text_row(Static, words, text, with_first=True).word_starts, text_row(Static, words, text).word_starts
+            text_row(STATIC, words, text, with_first=True).word_starts, text_row(STATIC, words, text).word_starts
         )
 
 
 def test_collating_pads_at_the_end_and_marks_missing_words(words: WordTokenizer) -> None:
-    batch = collate([text_row(Static, words, "a b c"), text_row(Static, words, "h")])
+    batch = collate([text_row(STATIC, words, "a b c"), text_row(STATIC, words, "h")])
     assert batch.ids.shape == (2, 3)
     assert batch.mask.tolist() == [[True, True, True], [True, False, False]]
     assert batch.word_starts.tolist() == [[0, 1, 2], [0, -1, -1]]
@@ -86,7 +90,7 @@ def pieces() -> WordPieceTokenizer:
 
 def test_bert_stands_between_its_marks_and_a_word_where_its_first_piece_does(pieces: WordPieceTokenizer) -> None:
     for text in ("a bb c", ["a", "bb", "c"], ("a", "bb", "c")):
-        row = text_row(Bert, pieces, text)
+        row = text_row(BERT, pieces, text)
         assert row.ids.tolist() == [CLS, A, B, BB, C, SEP]
         assert row.word_starts.tolist() == [1, 2, 4]
         assert row.segments is None
@@ -94,22 +98,22 @@ def test_bert_stands_between_its_marks_and_a_word_where_its_first_piece_does(pie
 
 def test_a_pair_has_its_second_text_in_segment_1(pieces: WordPieceTokenizer) -> None:
     for pair in (Joined("a bb", "c d"), Joined(("a", "bb"), ("c", "d"))):
-        row = text_row(Bert, pieces, pair)
+        row = text_row(BERT, pieces, pair)
         assert row.ids.tolist() == [CLS, A, B, BB, SEP, C, D, SEP]
         assert row.segments is not None
         assert row.segments.tolist() == [0, 0, 0, 0, 0, 1, 1, 1]
         assert row.word_starts.tolist() == [1, 2, 5, 6]
         assert not row.cut
-    assert text_row(Bert, pieces, Joined("a", "c"), with_first=True).word_starts.tolist() == [0, 1, 3]
+    assert text_row(BERT, pieces, Joined("a", "c"), with_first=True).word_starts.tolist() == [0, 1, 3]
 
 
 def test_of_a_long_pair_the_longer_text_is_cut_first_at_its_end(pieces: WordPieceTokenizer) -> None:
     # Five tokens are kept besides the two marks of a single text; a pair has one mark more.
-    row = text_row(Bert, pieces, Joined("a bb c d e", "d e"), longest=5)
+    row = text_row(BERT, pieces, Joined("a bb c d e", "d e"), longest=5)
     assert row.ids.tolist() == [CLS, A, B, SEP, D, E, SEP]
     assert row.word_starts.tolist() == [1, 2, 4, 5]
     assert row.cut
-    assert len(text_row(Bert, pieces, Joined("a", ""), longest=0).ids) == 3
+    assert len(text_row(BERT, pieces, Joined("a", ""), longest=0).ids) == 3
 
 
 def popped(first: int, second: int, longest: int) -> tuple[int, int]:
@@ -129,22 +133,22 @@ def test_pairs_are_cut_as_berts_own_loop_does() -> None:
 
 
 def test_pairs_and_single_texts_share_a_batch(pieces: WordPieceTokenizer) -> None:
-    single = text_row(Bert, pieces, "a b c d e")
-    batch = collate([single, text_row(Bert, pieces, Joined("a", "c d"))])
+    single = text_row(BERT, pieces, "a b c d e")
+    batch = collate([single, text_row(BERT, pieces, Joined("a", "c d"))])
     assert batch.segments is not None
     assert batch.segments.tolist() == [[0] * 7, [0, 0, 0, 1, 1, 1, 0]]
     assert collate([single]).segments is None
 
 
-@pytest.mark.parametrize("encoder", [Static, Elmo])
-def test_an_encoder_without_segments_refuses_a_pair(encoder: type[Encoder], words: WordTokenizer) -> None:
+@pytest.mark.parametrize("encoder", [STATIC, ELMO], ids=lambda encoder: encoder.kind)
+def test_an_encoder_without_segments_refuses_a_pair(encoder: Encoder, words: WordTokenizer) -> None:
     with pytest.raises(ConfigError, match="reads one text at a time"):
         text_row(encoder, words, Joined("a", "b"))
 
 
 def test_bert_needs_word_pieces(words: WordTokenizer) -> None:
     with pytest.raises(CheckpointError, match="BERT reads word pieces, and this tokenizer is of the kind 'words'"):
-        text_row(Bert, words, "a")
+        text_row(BERT, words, "a")
 
 
 def test_a_pair_is_read_as_transformers_reads_it(pieces: WordPieceTokenizer, tmp_path: Path) -> None:
@@ -164,7 +168,7 @@ def test_a_pair_is_read_as_transformers_reads_it(pieces: WordPieceTokenizer, tmp
     tokenizer = transformers.BertTokenizerFast(vocab_file=str(tmp_path / "vocab.txt"))
     theirs = tokenizer("a bb c", "d e", return_tensors="pt")
     pair = Joined("a bb c", "d e")
-    batch = collate([text_row(Bert, pieces, pair)])
+    batch = collate([text_row(BERT, pieces, pair)])
     assert torch.equal(batch.ids, theirs["input_ids"])
     assert batch.segments is not None
     assert torch.equal(batch.segments, theirs["token_type_ids"])

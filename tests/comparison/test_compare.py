@@ -75,13 +75,13 @@ def test_a_comparison_leaves_table_models_and_report(
     out = tmp_path / "out"
     events = list(compare(**arguments(examples, with_=list(runs.values()), out=out)))
     began = next(event for event in events if isinstance(event, Began))
-    names = ["scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune"]
+    names = ["scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "stack-frozen", "bert-finetune"]
     assert [row.name for row in began.rows] == names
-    assert (began.cells, began.done) == (20, 0)
+    assert (began.cells, began.done) == (24, 0)
     order = [(event.labels, event.seed, event.row) for event in events if isinstance(event, CellBegan)]
     assert order == [(labels, seed, name) for labels in (4, 10) for seed in (0, 1) for name in names]
     done = [event for event in events if isinstance(event, CellDone)]
-    assert [event.done for event in done] == list(range(1, 21))
+    assert [event.done for event in done] == list(range(1, 25))
     assert done[-1].seconds_left == 0.0
     assert isinstance(events[-1], Compared)
 
@@ -90,12 +90,12 @@ def test_a_comparison_leaves_table_models_and_report(
     assert read_comparison(out / "results.json") == events[-1].results
     assert results["baseline"] == {"title": "Always 'neg'", "score": 0.5}
     assert [row["name"] for row in results["rows"]] == names
-    assert [row["kind"] for row in results["rows"]] == ["scratch", "static", "elmo", "elmo", "bert"]
+    assert [row["kind"] for row in results["rows"]] == ["scratch", "static", "elmo", "elmo", "stack", "bert"]
     assert results["rows"][2]["pretraining_seconds"] > 0
     assert results["rows"][2]["pretraining_scores"]["perplexity"] > 1
     assert results["train"] == {"path": "train.csv", "examples": 60, "classes": {"neg": 30, "pos": 30}}
     assert (results["labels"], results["seeds"]) == ([4, 10], [0, 1])
-    assert len(results["table"]) == 10
+    assert len(results["table"]) == 12
     for entry in results["table"]:
         own = [c["accuracy"] for c in results["cells"] if (c["row"], c["labels"]) == (entry["row"], entry["labels"])]
         assert entry["scores"] == own
@@ -186,7 +186,9 @@ def test_text_pretrains_what_is_missing_and_a_stop_there_is_gone_on_from(
     assert any(isinstance(event, Notice) and event.text == "Going on from step 1." for event in events)
     assert next(event for event in events if isinstance(event, Finished)).steps == 3
     rows = {row.name: row for row in events[-1].results.rows}
-    assert list(rows) == ["scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune"]
+    assert list(rows) == [
+        "scratch", "static-frozen", "elmo-frozen", "elmo-finetune", "stack-frozen", "bert-finetune",
+    ]  # fmt: skip
     assert rows["bert-finetune"].source.endswith("pretrained/bert")
     assert rows["elmo-frozen"].source == str(runs["elmo"])
     again = list(compare(**asked, out=tmp_path / "out"))

@@ -20,7 +20,7 @@ from headstart.errors import ConfigError, DataError
 from headstart.exporting import export
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.mix import MixConfig
-from headstart.model import Model, build_mixes, widths_for_head
+from headstart.model import Model, build_reader, widths_for_head
 from headstart.pretrained import Pretrained, load_run, save_run
 from headstart.progress import result_of
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
@@ -107,20 +107,18 @@ def test_it_is_exported_as_soon_as_a_format_is_written_for_it(mean: Pretrained, 
 
 
 def test_a_task_is_trained_on_it(mean: Pretrained) -> None:
-    mixes = build_mixes(MixConfig(), mean.encoder.shape)
-    head = ClassifyHead(
-        *widths_for_head(mixes, mean.encoder.shape[1]), 2, ClassifyHeadConfig(cell="none", pool="first")
-    )
-    model = Model(mean.encoder, mixes, head)
+    readers = [build_reader(mean.encoder, MixConfig())]
+    head = ClassifyHead(*widths_for_head(readers), 2, ClassifyHeadConfig(cell="none", pool="first"))
+    model = Model(readers, head)
     model.train_only("finetune")
     batch = collate([text_row(mean.encoder, mean.tokenizer, text) for text in ("a b", "c d a")])
-    model(batch).sum().backward()
+    model([batch]).sum().backward()
     assert all(parameter.grad is not None for parameter in mean.encoder.parameters())
 
 
 def test_what_it_lacks_is_refused_in_a_sentence(mean: Pretrained) -> None:
     with pytest.raises(ConfigError, match="Mean reads one text at a time"):
-        text_row(Mean, mean.tokenizer, Joined("a", "b"))
+        text_row(mean.encoder, mean.tokenizer, Joined("a", "b"))
     with pytest.raises(ConfigError, match="has a state to carry; this is Mean"):
         mean.represent(["a"], carry_state=True)
     with pytest.raises(ConfigError, match="int8 is for BERT"):

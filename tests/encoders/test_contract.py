@@ -11,10 +11,17 @@ from torch import Tensor
 
 from headstart.config import resolve
 from headstart.encoders.base import Encoder
+from headstart.encoders.elmo import Elmo
 from headstart.encoders.registry import ENCODERS, build_encoder
+from headstart.encoders.word_table import UNKNOWN_ID
 from headstart.errors import ConfigError
 
-CASES: list[tuple[str, dict[str, Any]]] = [*((kind, {}) for kind in ENCODERS), ("elmo", {"directions": "forward"})]
+CASES: list[tuple[str, dict[str, Any]]] = [
+    *((kind, {}) for kind in ENCODERS),
+    ("elmo", {"directions": "forward"}),
+    ("elmo", {"tokens": "words"}),
+    ("elmo", {"tokens": "both"}),
+]
 MakeIds = Callable[..., Tensor]
 
 
@@ -26,7 +33,15 @@ def encoder(request: pytest.FixtureRequest, tiny_encoder: Callable[..., Encoder]
 
 @pytest.fixture
 def ids_for(encoder: Encoder, tiny_ids: MakeIds) -> MakeIds:
-    return lambda B, T: tiny_ids(encoder.kind, B, T)
+    def draw(B: int, T: int) -> Tensor:
+        ids = tiny_ids(encoder.kind, B, T)
+        if not isinstance(encoder, Elmo) or encoder.config.tokens == "characters":
+            return ids
+        numbers = ids[..., 0].clone()
+        numbers[:, 1::2] = UNKNOWN_ID  # every second word is outside the table
+        return numbers if encoder.config.tokens == "words" else torch.cat([numbers[..., None], ids], dim=-1)
+
+    return draw
 
 
 @pytest.mark.parametrize("kind", ENCODERS)

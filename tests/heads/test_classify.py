@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from headstart.config import resolve
 from headstart.errors import ConfigError, DataError
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
-from headstart.heads.pool import POOLS
+from headstart.heads.pool import POOLS, build_pool
 from headstart.heads.recurrent import CELLS
 
 D, WIDTH, C = 6, 4, 3
@@ -31,6 +31,20 @@ def pooled(kind: str, x: list[list[float]], mask: list[bool], backward: int = 0)
     pool = POOLS[kind](len(x[0]), backward)
     result: list[float] = pool(torch.tensor([x]) * real[..., None], real)[0].tolist()
     return result
+
+
+def test_several_pools_stand_side_by_side() -> None:
+    net, x = network(cell="gru", pool="last+max+attention"), vectors()
+    words = net.words(x, MASK, None)
+    single = [build_pool(name, net.out_width, net.backward_width)(words, MASK) for name in ("last", "max", "attention")]
+    torch.testing.assert_close(net.pool(words, MASK), torch.cat(single, dim=1))
+    assert net.output.in_features == 3 * net.out_width
+
+
+@pytest.mark.parametrize("pool", ["mex", "max+", "max+max", "first+max"])
+def test_pools_that_cannot_be_joined_are_refused(pool: str) -> None:
+    with pytest.raises(ConfigError, match=r"network\.pool"):
+        resolve(ClassifyHeadConfig, {"pool": pool})
 
 
 def test_pools_by_hand() -> None:
@@ -67,7 +81,7 @@ def test_last_is_torchs_own_final_state_of_the_text_alone(cell: str, directions:
 
 
 @pytest.mark.parametrize("joined", [0, 3])
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", [*POOLS, "last+max+mean"])
 @pytest.mark.parametrize("cell", [*CELLS, "none"])
 def test_padding_and_neighbours_change_nothing(cell: str, pool: str, joined: int) -> None:
     net, x = network(joined, cell=cell, pool=pool), vectors()
@@ -80,7 +94,7 @@ def test_padding_and_neighbours_change_nothing(cell: str, pool: str, joined: int
         torch.testing.assert_close(alone[0], together[b], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", [*POOLS, "last+max+mean"])
 @pytest.mark.parametrize("cell", [*CELLS, "none"])
 def test_a_text_without_words_is_a_vector_of_zeros(cell: str, pool: str) -> None:
     net = network(cell=cell, pool=pool)
@@ -128,7 +142,7 @@ def test_dropout_meets_input_and_output_in_training_only() -> None:
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", [*POOLS, "last+max+mean"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_unused_parameters_are_those_without_a_gradient(cell: str, pool: str, layers: int) -> None:
     net = network(cell=cell, pool=pool, layers=layers)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 import headstart
+from headstart.encoders.character_network import CharacterNetwork
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError
+from headstart.pretraining.bert.pretraining import DEVIATION
 from headstart.pretraining.elmo.spelling import teach_spelling
-from headstart.pretraining.initial_vectors import DEVIATION, rotation, start_from_vectors, vectors_of
+from headstart.pretraining.initial_vectors import initial_vectors, log_frequencies, rotation
 from headstart.progress import Progress, result_of
 from headstart.text.characters import character_table
 from headstart.text.tokenizer import load_tokenizer
@@ -27,7 +30,9 @@ def test_angles_between_words_are_those_of_their_vectors(width: int, pretrained_
     assert isinstance(tokenizer, WordPieceTokenizer)
     before = torch.randn(len(tokenizer), width)
     embeddings = before.clone()
-    count = start_from_vectors(embeddings, tokenizer.pieces, pretrained_runs["static"], seed=0)
+    initial = result_of(initial_vectors(tokenizer.pieces, pretrained_runs["static"], width, seed=0))
+    initial.write_to(embeddings, DEVIATION)
+    count = len(initial.rows)
     changed = (embeddings != before).any(1)
     assert int(changed.sum()) == count > 20
     words = [tokenizer.pieces[row] for row in changed.nonzero().flatten().tolist()]
@@ -48,8 +53,8 @@ def test_a_rotation_keeps_lengths() -> None:
 def test_only_word_vectors_are_taken(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     tokenizer = load_tokenizer(pretrained_runs["bert"])
     assert isinstance(tokenizer, WordPieceTokenizer)
-    with pytest.raises(CheckpointError, match="not a run of word vectors"):
-        start_from_vectors(torch.zeros(len(tokenizer), 8), tokenizer.pieces, pretrained_runs["elmo"], seed=0)
+    with pytest.raises(CheckpointError, match="holds elmo; --vectors takes word vectors"):
+        result_of(initial_vectors(tokenizer.pieces, pretrained_runs["elmo"], 8, seed=0))
 
 
 def test_a_bert_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
@@ -61,8 +66,8 @@ def test_a_bert_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict[
 
 def test_fewer_columns_keep_what_differs_most(pretrained_runs: dict[str, Path]) -> None:
     words = headstart.load(pretrained_runs["static"]).tokenizer.vocabulary.words  # type: ignore[attr-defined]
-    _, whole = vectors_of(words, pretrained_runs["static"], 8, seed=0)
-    _, cut = vectors_of(words, pretrained_runs["static"], 3, seed=0)
+    whole = result_of(initial_vectors(words, pretrained_runs["static"], 8, seed=0)).vectors
+    cut = result_of(initial_vectors(words, pretrained_runs["static"], 3, seed=0)).vectors
     variances = torch.linalg.svdvals(whole) ** 2
     kept = torch.linalg.svdvals(cut) ** 2
     torch.testing.assert_close(kept / kept.sum(), variances[:3] / variances[:3].sum())
@@ -72,11 +77,19 @@ def test_a_character_network_learns_to_spell_vectors(pretrained_runs: dict[str, 
     static = headstart.load(pretrained_runs["static"])
     elmo = Elmo(ElmoConfig(cell=8, projection=8, filters=[[1, 16], [2, 32], [3, 32]], highway=1))
     vocabulary = static.tokenizer.vocabulary  # type: ignore[attr-defined]
-    for _ in teach_spelling(elmo.characters, vocabulary, pretrained_runs["static"], seed=0, steps=300):
+    initial = result_of(initial_vectors(vocabulary.words, pretrained_runs["static"], 8, seed=0))
+    network = elmo.tokens
+    assert isinstance(network, CharacterNetwork)
+    for _ in teach_spelling(network, vocabulary, initial, seed=0, steps=300):
         pass
-    rows, vectors = vectors_of(vocabulary.words, pretrained_runs["static"], 8, seed=0)
-    spelled = elmo.characters.words(torch.from_numpy(character_table([vocabulary.words[row] for row in rows.tolist()])))
-    assert float(F.mse_loss(spelled, vectors).detach()) < 0.3
+    words = [vocabulary.words[row] for row in initial.rows.tolist()]
+    spelled = network.words(torch.from_numpy(character_table(words)))
+    assert float(F.mse_loss(spelled, initial.vectors).detach()) < 0.3
+
+
+def test_the_bias_of_an_untrained_softmax_is_how_often_words_occur() -> None:
+    bias = log_frequencies(np.array([0, 1, 6]))
+    torch.testing.assert_close(bias.exp(), torch.tensor([1 / 8, 1 / 8, 6 / 8]))
 
 
 def test_an_elmo_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
@@ -84,7 +97,12 @@ def test_an_elmo_can_be_pretrained_from_them(corpus: Path, pretrained_runs: dict
     found = {}
     for name, vectors in (("with", str(pretrained_runs["static"])), ("without", "off")):
         events = headstart.pretrain(
-            "elmo", corpus, out=tmp_path / name, size="tiny", steps=1, settings={**settings, "vectors": vectors}
+            "elmo",
+            corpus,
+            out=tmp_path / name,
+            size="tiny",
+            steps=1,
+            settings={**settings, "encoder.tokens": "characters", "vectors": vectors},
         )
         found[name] = [event.stage for event in events if isinstance(event, Progress)]
     assert "learning spelling" in found["with"]

@@ -79,7 +79,7 @@ def joined(first, second):
         places = torch.cat([first.positions, second.positions + offset])
         gold, is_next = torch.cat([first.gold, second.gold]), torch.cat([first.is_next, second.is_next])
         return MaskedBatch(**rows, positions=places, gold=gold, is_next=is_next)
-    names = ("characters", "mask", "targets")
+    names = ("ids", "mask", "targets")
     return LanguageModelBatch(*(torch.cat([getattr(first, name), getattr(second, name)]) for name in names))
 
 

@@ -57,7 +57,7 @@ def total_of(terms: dict[str, LossTerm]) -> Tensor:
 def test_each_direction_predicts_the_neighbour_it_has_not_read() -> None:
     model, batch = elmo_model().eval(), elmo_batch([5, 3])
     terms = model(batch)
-    top = model.encoder(batch.characters, batch.mask).layers[-1]
+    top = model.encoder(batch.ids, batch.mask).layers[-1]
     forward, backward = (
         torch.log_softmax(states @ model.head.weight.t() + model.head.bias, dim=-1) for states in top.split(16, dim=-1)
     )
@@ -140,3 +140,19 @@ def test_eight_sentences_can_be_learnt_by_heart(name: str) -> None:
         optimizer.step()
     model.eval()
     assert total_of(model(batch)).item() < least + 0.1
+
+
+def test_a_tied_softmax_multiplies_by_the_table_and_teaches_it() -> None:
+    """What a head of its own gives whose rows are the table's, divided by the root of the width."""
+    tied = ElmoLanguageModel(Elmo(ElmoConfig(**SMALL, tokens="words"), V), V, LanguageModelConfig(tie=True)).eval()
+    free = ElmoLanguageModel(Elmo(ElmoConfig(**SMALL, tokens="words"), V), V).eval()
+    free.encoder.load_state_dict(tied.encoder.state_dict())
+    table = tied.encoder.tokens.weight  # type: ignore[union-attr]
+    with torch.no_grad():
+        free.head.weight.copy_(table / math.sqrt(SMALL["projection"]))
+    batch = elmo_batch([5, 3])
+    batch = LanguageModelBatch(batch.targets, batch.mask, batch.targets)
+    torch.testing.assert_close(total_of(tied(batch)), total_of(free(batch)))
+    assert "weight" not in tied.head.state_dict()
+    total_of(tied(batch)).backward()
+    assert table.grad.any(dim=1).all()  # the softmax reaches every row, the input only those of the batch

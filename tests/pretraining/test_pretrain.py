@@ -256,7 +256,7 @@ def test_a_run_of_a_few_steps_says_so_in_its_card(corpus: Path, tmp_path: Path) 
     pretrain("bert", text, tmp_path / "short", steps=1, settings={"training.batch": 32})
     pretrain("bert", text, tmp_path / "longer", steps=20, settings={"training.batch": 32})
     short, longer = ((tmp_path / name / "CARD.md").read_text() for name in ("short", "longer"))
-    assert re.search(r"Finished\. \*\*Warning: this is 0\.\d+ % of one pass over the text", short)
+    assert re.search(r"\*\*Warning:\*\* It read 0\.\d+ % of the text once", short)
     assert "Finished." in longer
     assert "Warning" not in longer
 

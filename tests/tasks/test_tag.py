@@ -233,7 +233,7 @@ def test_windows_give_the_tags_of_one_pass_where_words_are_read_alone(tiny_examp
     whole = freshly_initialised(0, lambda: untrained(start, wide, task, train)).frozen()
     with torch.no_grad():
         whole.model.head.get_parameter("output.weight").mul_(50.0)  # so that the words tell, and not the bias
-    windowed = TaskModel(task, whole.tokenizer, whole.model, narrow).frozen()
+    windowed = TaskModel(task, whole.tokenizers, whole.model, narrow).frozen()
     document = TaggedSentence(tuple(word for example in train for word in example.words), None, "document")
     assert len(task.passages(document, whole)) == 1
     assert len(task.passages(document, windowed)) > 5

@@ -198,3 +198,10 @@ def test_no_documents_at_all(tmp_path):
     assert shards.sentences_between(0, 5) == []
     with pytest.raises(IndexError):
         shards.sentence(0)
+
+
+def test_units_are_counted_without_words_outside_the_vocabulary(tmp_path: Path) -> None:
+    with ShardWriter(tmp_path, 6, 4) as writer:
+        for document in ([[3, 3, 5], [5]], [[5, 6]]):
+            writer.add(sentence_ids(document, ["Zürich"]), starts_document=True)
+    assert Shards.open(tmp_path).unit_counts().tolist() == [0, 0, 0, 2, 0, 3]

@@ -92,7 +92,7 @@ def test_open_parameters_get_a_gradient_and_closed_ones_none(
     config = settings_for(class_, starts[kind], how, {"network": {"dropout": 0.0}})
     model = untrained(starts[kind], config, class_.learn(examples), examples)
     with torch.no_grad():  # away from the zeros where gradients vanish
-        for parameter in [*model.model.head.parameters(), *model.model.mixes.parameters()]:
+        for parameter in model.model.own_parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)))
     model.model.train_only(how)
     data, _ = model.prepare(examples, labelled=True)
@@ -128,8 +128,7 @@ def test_documents_are_learned_in_several_passes_as_in_one(
         for part in parts
     ]
     start = copy.deepcopy(starts[kind])
-    assert start.pretrained is not None
-    for module in start.pretrained.encoder.modules():
+    for module in start.pretrained[0].encoder.modules():
         if isinstance(module, Dropout):  # each pass draws its own
             module.threshold = 0
     settings = {"longest": 8, "network": {"dropout": 0.0}, "fitting": {"min_steps": 3, "epochs": 0.1}}

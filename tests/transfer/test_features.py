@@ -78,9 +78,9 @@ def test_vectors_that_were_given_ready_are_another_entry(pretrained_runs: dict[s
     pretrained = headstart.load(pretrained_runs["elmo"])
     before = encoder_fingerprint(pretrained.encoder)
     ready = torch.ones(1, pretrained.encoder.config.projection)
-    pretrained.encoder.characters.remember(torch.from_numpy(character_table(["Nobody"])), ready)
+    pretrained.encoder.tokens.remember(torch.from_numpy(character_table(["Nobody"])), ready)
     given = encoder_fingerprint(pretrained.encoder)
-    pretrained.encoder.characters.remember(torch.from_numpy(character_table(["Nobody"])), 2 * ready)
+    pretrained.encoder.tokens.remember(torch.from_numpy(character_table(["Nobody"])), 2 * ready)
     assert len({before, given, encoder_fingerprint(pretrained.encoder)}) == 3
     pretrained.encoder.drop_given_vectors()
     assert encoder_fingerprint(pretrained.encoder) == before

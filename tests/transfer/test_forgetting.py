@@ -57,7 +57,7 @@ def disturb(encoder: nn.Module) -> None:
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in encoder.parameters():
-            parameter += parameter.std(correction=0) * torch.randn(parameter.shape, generator=generator)
+            parameter += 3 * parameter.std(correction=0) * torch.randn(parameter.shape, generator=generator)
 
 
 @pytest.fixture(scope="module", params=OBJECTIVES)

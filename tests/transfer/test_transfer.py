@@ -54,7 +54,7 @@ def test_every_start_learns_the_task_and_is_usable_at_once(
 ) -> None:
     done = run(source_of(kind, pretrained_runs), how, labelled, tmp_path / "run")[-1]
     assert isinstance(done, Transferred)
-    assert done.results.mean > 0.8
+    assert done.results.mean > 0.7
     assert not done.results.runs[0].collapsed
     classifier = load_classifier(tmp_path / "run")
     assert classifier.labels == ["bad", "good"]
@@ -98,13 +98,13 @@ def test_the_start_is_never_written_to_and_a_frozen_encoder_is_bit_identical(
     kind: str, how: str, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
 ) -> None:
     start = open_start(pretrained_runs[kind])
-    assert start.pretrained is not None
-    before = encoder_fingerprint(start.pretrained.encoder)
+    assert start.pretrained
+    before = encoder_fingerprint(start.pretrained[0].encoder)
     train, dev = (read(path) for path in labelled)
     fitted = result_of(
         transfer_once(start, settings_for(Classify, start, how, QUICK), Classify.learn(train), train, dev, seed=0)
     )
-    assert encoder_fingerprint(start.pretrained.encoder) == before
+    assert encoder_fingerprint(start.pretrained[0].encoder) == before
     assert (encoder_fingerprint(fitted.model.encoder) == before) == (how == "frozen")
 
 
@@ -119,8 +119,8 @@ def test_a_frozen_heads_epochs_do_no_encoder_work(
     def never(*arguments: Any) -> None:
         raise AssertionError("the encoder ran again")
 
-    assert start.pretrained is not None
-    monkeypatch.setattr(type(start.pretrained.encoder), "forward", never)
+    assert start.pretrained
+    monkeypatch.setattr(type(start.pretrained[0].encoder), "forward", never)
     monkeypatch.setattr(Pretrained, "encode", never)
     result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=1))
 

@@ -108,6 +108,55 @@ def test_what_is_written_comes_back_to_the_bit(changes: dict[str, Any], tmp_path
     assert list(tmp_path.iterdir()) == [folder]
 
 
+WORDS = (*SPECIALS, "the", "The", "cat", ".")
+
+
+@pytest.mark.parametrize("tokens", ["words", "both"])
+def test_a_table_of_words_goes_out_and_comes_back_to_the_bit(tokens: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    shape: dict[str, Any] = {"cell": 6, "projection": 4, "filters": [[1, 3], [2, 4]], "char_width": 3, "highway": 2}
+    encoder = Elmo(ElmoConfig(**shape, tokens=tokens), len(WORDS))
+    tokenizer = WordTokenizer(Vocabulary(WORDS, np.zeros(len(WORDS), dtype=np.int64)))
+    made = Pretrained(encoder, tokenizer)
+    write_elmo(made, tmp_path / "elmo")
+    back = read_back(tmp_path / "elmo")
+    assert back.encoder.config.tokens == tokens  # type: ignore[attr-defined]
+    for name, tensor in made.encoder.state_dict().items():
+        assert torch.equal(tensor, back.encoder.state_dict()[name]), name
+    for ours, other in zip(made.represent(SENTENCES), back.represent(SENTENCES), strict=True):
+        assert np.array_equal(ours, other)
+    options = json.loads((tmp_path / "elmo" / "options.json").read_text(encoding="utf-8"))
+    assert ("char_cnn" in options) == (tokens == "both")
+    with h5py.File(tmp_path / "elmo" / "token_embeddings.hdf5") as file:
+        assert np.array_equal(file["embedding"][...], encoder.state_dict()["words.weight"].numpy())
+    assert (tmp_path / "elmo" / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1] == list(WORDS)
+
+
+def test_a_table_in_another_order_of_words_is_read_by_their_names(tmp_path: Path) -> None:
+    encoder = Elmo(ElmoConfig(cell=6, projection=4, tokens="words"), len(WORDS))
+    tokenizer = WordTokenizer(Vocabulary(WORDS, np.zeros(len(WORDS), dtype=np.int64)))
+    made = Pretrained(encoder, tokenizer)
+    write_elmo(made, tmp_path / "elmo")
+    turned = list(reversed(WORDS))
+    (tmp_path / "elmo" / "vocab.txt").write_text("\n".join([*turned, ""]), encoding="utf-8")
+    with h5py.File(tmp_path / "elmo" / "token_embeddings.hdf5", "r+") as file:
+        rows = file["embedding"][...]
+        file["embedding"][...] = rows[::-1]
+    back = read_back(tmp_path / "elmo")
+    for ours, other in zip(made.represent(SENTENCES), back.represent(SENTENCES), strict=True):
+        assert np.array_equal(ours, other)
+
+
+def test_a_table_needs_its_vocabulary(tmp_path: Path) -> None:
+    encoder = Elmo(ElmoConfig(cell=6, projection=4, tokens="words"), len(WORDS))
+    tokenizer = WordTokenizer(Vocabulary(WORDS, np.zeros(len(WORDS), dtype=np.int64)))
+    write_elmo(Pretrained(encoder, tokenizer), tmp_path / "elmo")
+    with pytest.raises(CheckpointError, match=r"has a table of words; give token_embeddings\.hdf5 and vocab\.txt"):
+        read_elmo(tmp_path / "elmo" / "options.json", tmp_path / "elmo" / "weights.hdf5")
+    with pytest.raises(ConfigError, match="leave the list of words out"):
+        write_elmo(Pretrained(encoder, tokenizer), tmp_path / "again", ["cat"])
+
+
 def test_a_run_of_our_own_goes_out_and_comes_back(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     run = load_run(pretrained_runs["elmo"])
     write_elmo(run, tmp_path / "elmo")
@@ -206,7 +255,7 @@ def change_options(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Non
     ("change", "message"),
     [
         (lambda o: o["lstm"].pop("dim"), r"the key 'lstm\.dim' is missing"),
-        (lambda o: o.pop("char_cnn"), r"the key 'char_cnn' is missing"),
+        (lambda o: o.pop("char_cnn"), r"has a table of words; give token_embeddings\.hdf5"),
         (lambda o: o["lstm"].update(dim="6"), r"'lstm\.dim': input should be a valid integer; got '6'"),
         (lambda o: o["lstm"].update(n_layers=3), r"'RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0' is missing"),
         (lambda o: o["lstm"].update(dim=10**12), r"Cell0/LSTMCell/W_0' has shape \(8, 24\), but the options say"),

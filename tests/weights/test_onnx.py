@@ -19,6 +19,7 @@ from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.kernels.spelling import WORD_PADDING
 from headstart.encoders.static import Static, StaticConfig
+from headstart.encoders.word_table import UNKNOWN_ID
 from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.classify import ClassifyHead
 from headstart.heads.classify import ClassifyHeadConfig as NetworkConfig
@@ -27,7 +28,7 @@ from headstart.heads.plain import head_logits
 from headstart.heads.pool import POOLS
 from headstart.heads.recurrent import CELLS
 from headstart.mix import MIXES, MixConfig
-from headstart.model import PLACES, Model, build_mixes, widths_for_head
+from headstart.model import PLACES, Model, build_reader, widths_for_head
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
@@ -62,7 +63,7 @@ def static() -> Static:
 
 
 def elmo(**settings: Any) -> Elmo:
-    return Elmo(ElmoConfig(**{**ELMO, **settings}))
+    return Elmo(ElmoConfig(**{**ELMO, **settings}), V)
 
 
 def bert(**settings: Any) -> Bert:
@@ -82,9 +83,8 @@ def stirred(module: nn.Module) -> nn.Module:
 
 
 def built(encoder: Encoder, mix: MixConfig, network: NetworkConfig) -> Model:
-    mixes = build_mixes(mix, encoder.shape)
-    head = ClassifyHead(*widths_for_head(mixes, encoder.shape[1]), C, network)
-    return Model(encoder, mixes, head)
+    readers = [build_reader(encoder, mix)]
+    return Model(readers, ClassifyHead(*widths_for_head(readers), C, network))
 
 
 def tokenizer_of(kind: str) -> Tokenizer:
@@ -116,6 +116,17 @@ def inputs_of(kind: str, batch: TextBatch) -> dict[str, np.ndarray[Any, Any]]:
     return given if batch.segments is None else given | {"token_type_ids": batch.segments.numpy()}
 
 
+def with_table(encoder: Elmo, batch: TextBatch) -> tuple[TextBatch, dict[str, np.ndarray[Any, Any]]]:
+    """A batch for an ELMo with a table of words, in which every second word is outside it."""
+    numbers = batch.ids[..., 0] % V
+    numbers[:, 1::2] = UNKNOWN_ID
+    ids, name = numbers, "words"
+    if encoder.config.tokens == "both":
+        ids, name = torch.cat([numbers[..., None], batch.ids], dim=-1), "words_and_characters"
+    given = {name: ids.numpy(), "mask": batch.mask.long().numpy()}
+    return TextBatch(ids, batch.mask, None, batch.word_starts), given
+
+
 def opened(folder: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -139,6 +150,8 @@ VARIANTS: dict[str, tuple[str, Callable[[], nn.Module]]] = {
     "elmo": ("elmo", elmo),
     "elmo forward": ("elmo", lambda: elmo(directions="forward", layers=3)),
     "elmo plain": ("elmo", lambda: elmo(cell_clip=None, projection_clip=None, residual=False, highway=0)),
+    "elmo of words": ("elmo", lambda: elmo(tokens="words")),
+    "elmo of both": ("elmo", lambda: elmo(tokens="both")),
     "elmo tanh": ("elmo", lambda: elmo(activation="tanh", filters=[[50, 3]])),
     "bert": ("bert", bert),
     "bert one head": ("bert", lambda: bert(heads=1, layers=1, segments=3)),
@@ -153,9 +166,12 @@ def test_an_encoder_gives_the_same_layers(name: str, tmp_path: Path) -> None:
     session = opened(tmp_path / "out")
     for lengths in ([6, 3, 5, 1], [1], [4, 4]):
         batch = batch_of(kind, lengths)
+        inputs = inputs_of(kind, batch)
+        if isinstance(encoder, Elmo) and encoder.config.tokens != "characters":
+            batch, inputs = with_table(encoder, batch)
         with torch.no_grad():
             R = encoder(batch.ids, batch.mask, batch.segments)
-        found = run(session, inputs_of(kind, batch))["layers"]
+        found = run(session, inputs)["layers"]
         assert found.shape == R.layers.shape
         assert_near(found[:, batch.mask], R.layers[:, batch.mask])
 
@@ -202,7 +218,10 @@ def settings() -> Iterator[tuple[MixConfig, NetworkConfig]]:
     pools = itertools.cycle(POOLS)
     for (mixing, place), norm in zip(itertools.product(MIXES, PLACES), itertools.cycle([False, True]), strict=False):
         yield MixConfig(kind=mixing, place=place, norm=norm), NetworkConfig(width=4, pool=next(pools))
-    for mixing, pool in [*((mixing, "first") for mixing in MIXES), *(("scalar", pool) for pool in POOLS)]:
+    for mixing, pool in [
+        *((mixing, "first") for mixing in MIXES),
+        *(("scalar", pool) for pool in (*POOLS, "last+max+attention")),
+    ]:
         yield MixConfig(kind=mixing), NetworkConfig(cell="none", pool=pool)
     for cell, pool in itertools.product(CELLS, POOLS):
         yield MixConfig(), NetworkConfig(cell=cell, width=5, pool=pool, layers=2)
@@ -216,7 +235,7 @@ def classifier(kind: str, mix: MixConfig, network: NetworkConfig, standardise: b
     model = built(encoder, mix, network)
     stirred(model)
     if standardise:
-        model.standardise(torch.randn(encoder.shape), 0.5 + torch.rand(encoder.shape))
+        model.only_reader.standardise(torch.randn(encoder.shape), 0.5 + torch.rand(encoder.shape))
     return model
 
 
@@ -230,7 +249,7 @@ def test_every_classifier_gives_the_same_probabilities(kind: str, tmp_path: Path
         for lengths, marks in BATCHES:
             batch = batch_of(kind, lengths, marks)
             with torch.no_grad():
-                wanted = model(batch)
+                wanted = model([batch])
             found = run(session, {**inputs_of(kind, batch), "word_starts": batch.word_starts.numpy()})
             torch.testing.assert_close(found["logits"], wanted, rtol=1e-5, atol=1e-5, msg=f"{mix} {network} {lengths}")
             assert_near(found["probabilities"], wanted.softmax(dim=1))
@@ -263,9 +282,9 @@ def test_the_example_of_a_classifier_runs(
     model = classifier(kind, MixConfig(), NetworkConfig(width=4, pool=pool), standardise=True)
     tokenizer = tokenizer_of(kind)
     write_model_onnx(model, tokenizer, LABELS, tmp_path / "out")
-    row = text_row(model.encoder, tokenizer, "A warm , funny film .", with_first=pool == "first")
+    row = text_row(model.only_reader.encoder, tokenizer, "A warm , funny film .", with_first=pool == "first")
     with torch.no_grad():
-        wanted = model(collate([row])).softmax(dim=1)
+        wanted = model([collate([row])]).softmax(dim=1)
     assert_near(torch.from_numpy(result_of_readme(tmp_path / "out", monkeypatch)["probabilities"]), wanted)
 
 

@@ -65,7 +65,7 @@ class TextBatch:
 
 
 class RowBuilder(Protocol):
-    """What `text_row` asks of an encoder; every `headstart.encoders.base.Encoder` class and instance has it."""
+    """What `text_row` asks of an encoder; every `headstart.encoders.base.Encoder` has it."""
 
     @property
     def marks(self) -> int: ...
@@ -83,7 +83,7 @@ def text_row(
     *,
     with_first: bool = False,
 ) -> TextRow:
-    """One text (a string, or its words) or a pair of texts as a row. encoder: an `Encoder` or its class.
+    """One text (a string, or its words) or a pair of texts as a row.
 
     longest: tokens (words, or pieces) that are kept besides the encoder's marks; see `kept_tokens` and `kept_of_pair`.
 

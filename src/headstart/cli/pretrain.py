@@ -12,7 +12,7 @@ import typer
 
 Vectors = Annotated[
     str | None,
-    typer.Option("--vectors", metavar="RUN", help="Word vectors to start from: BERT's embeddings, ELMo's spelling."),
+    typer.Option("--vectors", metavar="SRC", help="Word vectors to start from: a run, a file or a catalogue name."),
 ]
 STATIC_METHODS = ("skipgram", "cbow", "glove")
 
@@ -102,10 +102,25 @@ def elmo(
     directions: Annotated[
         str | None, typer.Option("--directions", help="both, or forward: the plain left-to-right language model.")
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            "--tokens",
+            help="A word's first vector: from a table of words, from its characters, or both, a table whose missing "
+            "words are spelled. Default: both; characters for size original.",
+        ),
+    ] = None,
+    tie: Annotated[bool, typer.Option("--tie", help="The softmax shares the table of words.")] = False,
     vectors: Vectors = None,
 ) -> None:
-    """ELMo: a forward and a backward LSTM language model over characters."""
-    run_and_show("elmo", size, {"encoder.directions": directions, "vectors": vectors}, **common)
+    """ELMo: a forward and a backward LSTM language model."""
+    flags = {
+        "encoder.directions": directions,
+        "encoder.tokens": tokens,
+        "objective.tie": tie or None,
+        "vectors": vectors,
+    }
+    run_and_show("elmo", size, flags, **common)
 
 
 @command

@@ -213,8 +213,9 @@ def plan_text(plan: Planned) -> str:
 
 def finished_text(finished: Finished) -> str:
     what = f"held out {scores_text(finished.scores)}" if finished.scores else "nothing was held out"
+    short = "".join(f"Note: {shortfall}\n" for shortfall in finished.shortfalls)
     return (
-        f"Done in {duration(finished.elapsed)}, {finished.steps:,} steps: {what}.\n"
+        f"Done in {duration(finished.elapsed)}, {finished.steps:,} steps: {what}.\n{short}"
         f"{finished.out}: weights of step {finished.kept_step:,}; see {finished.out / 'CARD.md'}"
     )
 

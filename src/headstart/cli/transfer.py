@@ -36,7 +36,12 @@ def transfer(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the model.")],
     source: Annotated[
-        str, typer.Option("--from", metavar="SRC", help="scratch, a pretrained run, minilm, or other people's weights.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="SRC",
+            help="scratch, a run, minilm, or other people's weights; a+b puts several side by side.",
+        ),
     ] = "scratch",
     how: Annotated[str, typer.Option("--how", help="frozen, finetune or gradual.")] = "frozen",
     dev: Annotated[

@@ -36,7 +36,7 @@ class Cells:
     folder: ComparisonFolder
     cache: Path
     done: list[Cell] = field(default_factory=list)
-    features: dict[str, FeatureTable] = field(default_factory=dict)
+    features: dict[str, list[FeatureTable]] = field(default_factory=dict)
     """By the name of the row; frozen rows only."""
 
     def places(self) -> Iterator[Place]:

@@ -33,7 +33,7 @@ from headstart.text.documents import content_key, discover
 from headstart.training.schedule import as_seconds
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import encoder_fingerprint
-from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
+from headstart.transfer.start import SCRATCH, STACK, Start, open_start, settings_for, side_by_side_start, sources_in
 from headstart.weights.sources import labelled_file
 
 CompareEvent = Began | RowPretraining | Event | CellEvent | Compared
@@ -178,7 +178,7 @@ def prepare_comparison(request: Request) -> Prepared:
         discover(request.text)  # a path that does not exist is refused even where no row needs the text
     data = read_data(request.task, request.train, request.dev, request.examples, request.labels, request.seeds)
     opened = open_sources(request)
-    given = [RowEncoder(start.kind, path, from_elsewhere=start.run is None) for path, start in opened.items()]
+    given = [given_encoder(path, start) for path, start in opened.items()]
     made = recipes_for(request, opened, given)
     here = [RowEncoder(recipe.kind, request.out / "pretrained" / recipe.kind, made_here=True) for recipe in made]
     rows = choose_rows([*here, *given], request.rows)
@@ -187,12 +187,19 @@ def prepare_comparison(request: Request) -> Prepared:
             known = {name for row in rows for name in (row.name, row.group)}
             raise ConfigError(f"'rows.{name}' cannot be set: no row is called that.{nearest(name, known)}")
     for row in rows:
+        if row.source is not None and row.source.parts and not row.source.made_here:
+            opened.setdefault(row.source.path, side_by_side_start([opened[path] for path in row.source.parts]))
         known_settings(row, opened, request)
     for start in opened.values():
-        data.notices.extend(start.pretrained.notices if start.pretrained is not None else ())
+        data.notices.extend(start.notices)
     if request.text and not made:
         data.notices.append("--text was not used: the rows need no encoder beyond those given by --with.")
     return Prepared(request, data, rows, made, opened)
+
+
+def given_encoder(path: Path, start: Start) -> RowEncoder:
+    parts = tuple([Path(str(one)) for one in sources_in(str(path))]) if start.kind == STACK else ()
+    return RowEncoder(start.kind, path, from_elsewhere=start.run is None, parts=parts)
 
 
 def open_sources(request: Request) -> dict[Path, Start]:
@@ -200,7 +207,7 @@ def open_sources(request: Request) -> dict[Path, Start]:
     opened: dict[Path, Start] = {}
     for name in request.with_:
         start, path = open_start(name, request.cache), Path(name)
-        if start.pretrained is not None and path.resolve() not in {other.resolve() for other in opened}:
+        if start.pretrained and path.resolve() not in {other.resolve() for other in opened}:
             opened[path] = start
     return opened
 
@@ -239,7 +246,7 @@ def starts_of(prepared: Prepared) -> dict[str, Start]:
             starts[row.name] = open_start(SCRATCH)
             continue
         if row.source.path not in opened:
-            opened[row.source.path] = open_start(row.source.path)
+            opened[row.source.path] = open_start([*row.source.parts] or row.source.path)
         starts[row.name] = opened[row.source.path]
     return starts
 
@@ -254,8 +261,8 @@ def plan_of(prepared: Prepared) -> Table:
         if row.source is None or not row.source.made_here:
             rows[row.name]["settings"] = settings_of(known_settings(row, prepared.opened, request))
         if row.source is not None and not row.source.made_here:
-            pretrained = prepared.opened[row.source.path].pretrained
-            rows[row.name]["weights"] = None if pretrained is None else encoder_fingerprint(pretrained.encoder)
+            found = [encoder_fingerprint(one.encoder) for one in prepared.opened[row.source.path].pretrained]
+            rows[row.name]["weights"] = found[0] if len(found) == 1 else found
     plan = {
         "task": request.task.name,
         "headstart": version("headstart"),

@@ -161,6 +161,7 @@ def row_facts(row: Row) -> RowFacts:
         how=row.how,
         pretraining_seconds=final.get("elapsed"),
         pretraining_scores={name: value for name, value in final.get("final", {}).items() if name != "units"},
+        shortfalls=final.get("shortfalls", []),
     )
 
 

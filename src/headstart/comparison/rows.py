@@ -9,12 +9,15 @@ from pathlib import Path
 from headstart.config import nearest
 from headstart.encoders.registry import ENCODERS
 from headstart.errors import ConfigError
-from headstart.transfer.start import SCRATCH
+from headstart.transfer.start import SCRATCH, STACK
 
 KINDS = {kind: encoder.title for kind, encoder in ENCODERS.items()}
+SIDE_BY_SIDE = ("static", "elmo")
+"""The encoders that a comparison puts side by side by itself, as the ELMo paper does in every task."""
+GROUPS = ("static", "elmo", STACK, *(kind for kind in KINDS if kind not in SIDE_BY_SIDE))
 HOWS = {"frozen": "frozen", "finetune": "fine-tuned", "gradual": "unfrozen layer by layer"}
-NAMES = (SCRATCH, *(f"{kind}-{how}" for kind in KINDS for how in HOWS))
-DEFAULT_NAMES = (SCRATCH, "static-frozen", "elmo-frozen", "elmo-finetune", "bert-finetune")
+NAMES = (SCRATCH, *(f"{kind}-{how}" for kind in GROUPS for how in HOWS))
+DEFAULT_NAMES = (SCRATCH, "static-frozen", "elmo-frozen", "stack-frozen", "elmo-finetune", "bert-finetune")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,12 @@ class RowEncoder:
     made_here: bool = False
     from_elsewhere: bool = False
     """Weights published by others: the title names them, as their kind alone says too little."""
+    parts: tuple[Path, ...] = ()
+    """Of encoders side by side, the path of each."""
 
     @property
     def name(self) -> str:
-        return self.path.resolve().name
+        return "+".join(path.resolve().name for path in self.parts or (self.path,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ def kinds_needed(names: Sequence[str] | None, given: Iterable[RowEncoder] = ()) 
     """The kinds of encoder that rows of these names start from, apart from rows that name one of `given`."""
     here = {source.name for source in given}
     wanted = [name for name in names or DEFAULT_NAMES if name.partition(":")[2] not in here]
-    return {name.split("-")[0] for name in wanted} & KINDS.keys()
+    kinds = {name.split("-")[0] for name in wanted}
+    return (kinds | (set(SIDE_BY_SIDE) if STACK in kinds and names is not None else set())) & ENCODERS.keys()
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -66,8 +72,9 @@ def check_names(names: Sequence[str]) -> None:
 
 def choose_rows(sources: Sequence[RowEncoder], names: Sequence[str] | None) -> list[Row]:
     """The rows that these encoders allow and `names` ask for. names: None for the default rows of every encoder."""
+    sources = [*sources, *side_by_side(sources)]
     possible = [Row(SCRATCH, "Scratch", SCRATCH, SCRATCH, "finetune", None)]
-    for kind in KINDS:
+    for kind in GROUPS:
         same_kind = [source for source in sources if source.kind == kind]
         possible += [row_of(source, how, len(same_kind) > 1) for how in HOWS for source in same_kind]
     all_names = [row.name for row in possible]
@@ -90,6 +97,17 @@ def choose_rows(sources: Sequence[RowEncoder], names: Sequence[str] | None) -> l
     return rows
 
 
+def side_by_side(sources: Sequence[RowEncoder]) -> list[RowEncoder]:
+    """Word vectors and ELMo as one source, where there is one of each and nobody gave encoders side by side."""
+    parts = [[source for source in sources if source.kind == kind] for kind in SIDE_BY_SIDE]
+    if any(len(found) != 1 for found in parts) or any(source.kind == STACK for source in sources):
+        return []
+    pair = [found[0] for found in parts]
+    paths = tuple([source.path for source in pair])
+    made_here = any(source.made_here for source in pair)
+    return [RowEncoder(STACK, Path("+".join(map(str, paths))), made_here=made_here, parts=paths)]
+
+
 def missing_source(name: str, possible: Sequence[Row]) -> str:
     group, colon, _ = name.partition(":")
     of_group = [row.name for row in possible if row.group == group]
@@ -105,5 +123,8 @@ def row_of(source: RowEncoder, how: str, one_of_several: bool) -> Row:
     group = f"{source.kind}-{how}"
     which = "own" if source.made_here else source.name
     in_brackets = f" ({which})" if one_of_several or source.from_elsewhere else ""
-    title = f"{KINDS[source.kind]}{in_brackets}, {HOWS[how]}"
+    title = f"{KINDS[source.kind]}{in_brackets}" if source.kind != STACK else source.name
+    if source.kind == STACK and source.made_here:
+        title = " + ".join(KINDS[kind] for kind in SIDE_BY_SIDE)
+    title = f"{title}, {HOWS[how]}"
     return Row(f"{group}:{source.name}" if one_of_several else group, title, group, source.kind, how, source)

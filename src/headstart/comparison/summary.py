@@ -11,7 +11,7 @@ from headstart.comparison.data import Data, baseline_of, facts_of
 from headstart.comparison.events import MeanSoFar
 from headstart.comparison.findings import findings
 from headstart.comparison.own_encoders import row_facts
-from headstart.comparison.rows import Row
+from headstart.comparison.rows import KINDS, Row
 from headstart.metrics import mean
 from headstart.report.results import Cell, Comparison
 
@@ -54,6 +54,7 @@ def results_of(rows: list[Row], cells: list[Cell], data: Data, train: Path, dev:
     """Everything that results.json holds. Cells are in the order of the plan."""
     described, baseline = [row_facts(row) for row in rows], baseline_of(data)
     found = findings(described, cells, data.labels, data.seeds, data.task.metric, baseline)
+    short = [f"Pretraining of {KINDS[row.kind]}: {shortfall}" for row in described for shortfall in row.shortfalls]
     return Comparison(
         task=data.task.name,
         task_title=data.task.title,
@@ -70,5 +71,5 @@ def results_of(rows: list[Row], cells: list[Cell], data: Data, train: Path, dev:
         labels_saved=found.labels_saved,
         advice=found.advice,
         baseline=baseline,
-        notices=data.notices,
+        notices=[*data.notices, *dict.fromkeys(short)],
     )

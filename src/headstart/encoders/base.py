@@ -77,9 +77,8 @@ class Encoder(nn.Module, ABC):
     def activation_floats(self, B: int, T: int) -> int:
         """About how many numbers a training step on a (B, T) batch holds at its peak."""
 
-    @classmethod
     @abstractmethod
-    def row(cls, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
+    def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
         """One text, or its words, with the encoder's marks. longest: tokens kept besides the marks."""
 
     def forward(
@@ -155,10 +154,9 @@ class Encoder(nn.Module, ABC):
             "float32. Use the precision float32."
         )
 
-    @classmethod
-    def pair_row(cls, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
+    def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
         """Two texts in one row, for encoders with segments."""
-        raise ConfigError(f"{cls.title} reads one text at a time and cannot join two in one row; BERT can.")
+        raise ConfigError(f"{self.title} reads one text at a time and cannot join two in one row; BERT can.")
 
     @classmethod
     def settings_in_run(cls, table: Table, where: Path) -> Table:

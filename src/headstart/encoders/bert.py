@@ -206,19 +206,17 @@ class Bert(Encoder):
         twin.blocks = nn.ModuleList(Int8Block(block) if isinstance(block, Block) else block for block in twin.blocks)
         return twin
 
-    @classmethod
-    def row(cls, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
+    def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
         """[CLS] pieces [SEP]; a word stands where its first piece does."""
         tokenizer = wordpiece(tokenizer)
         pieces = pieces_of(tokenizer, text)
         n = len(pieces.ids)
         kept = kept_tokens(n, longest)
-        ids = np.empty(len(kept) + cls.marks, dtype=np.int64)
+        ids = np.empty(len(kept) + self.marks, dtype=np.int64)
         ids[0], ids[1:-1], ids[-1] = tokenizer.cls, pieces.ids[kept], tokenizer.sep
         return TextRow(ids, 1 + first_pieces(pieces.words[kept]), len(kept) < n)
 
-    @classmethod
-    def pair_row(cls, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
+    def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
         """[CLS] a [SEP] b [SEP], with segment 0 up to the first [SEP]. One of `longest` goes to the second [SEP]."""
         tokenizer = wordpiece(tokenizer)
         a, b = (pieces_of(tokenizer, text) for text in (pair.first, pair.second))

@@ -6,19 +6,22 @@ Letters: U distinct words, C characters per word, E width of a character, F filt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.cores import on_cores
 from headstart.encoders.kernels.linear import Linear
 from headstart.encoders.kernels.spelling import BATCH_PADDING, distinct_rows, lengths_of, max_over_word, trim
 from headstart.encoders.kernels.word_cache import FixedWords, WordCache
-from headstart.text.characters import N_CHARACTERS
+from headstart.encoders.token_layer import TokenLayer
+from headstart.text.characters import N_CHARACTERS, characters_of
 
 CARRYING_BIAS = -2.0
 """The gate starts at sigmoid(-2) = 0.12: a new highway passes most of its input on unchanged."""
@@ -27,7 +30,7 @@ Activation = Literal["relu", "tanh"]
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh}
 
 
-class CharacterNetwork(nn.Module):
+class CharacterNetwork(TokenLayer):
     """Character embeddings, convolutions of several widths, max over the word, highway layers, a projection.
 
     Initial values are the original code's: characters uniform in [-1, 1], filters in [-0.05, 0.05] (before a tanh:
@@ -61,18 +64,18 @@ class CharacterNetwork(nn.Module):
         with torch.no_grad():
             self.characters[BATCH_PADDING] = 0
 
-    def forward(self, characters: Tensor, keep: bool = False) -> Tensor:
-        """characters: (B, T, C) -> (B, T, P), computing each distinct word once. keep: see `distinct`."""
-        vectors, numbers = self.distinct(characters.flatten(0, -2), keep)
-        return vectors.index_select(0, numbers).view(*characters.shape[:-1], -1)
+    def forward(self, ids: Tensor) -> Tensor:
+        """ids: (B, T, C) -> (B, T, P), computing each distinct word once."""
+        vectors, numbers = self.distinct(ids.flatten(0, -2))
+        return vectors.index_select(0, numbers).view(*ids.shape[:-1], -1)
 
-    def distinct(self, characters: Tensor, keep: bool = False) -> tuple[Tensor, Tensor]:
-        """characters: (N, C) -> vectors of the distinct words, (U, P), and the number of each word among them, (N,).
+    def distinct(self, ids: Tensor, keep: bool = False) -> tuple[Tensor, Tensor]:
+        """ids: (N, C) -> (U, P), (N,).
 
         keep: at inference, use and fill the cache of word vectors. Cached vectors may differ in the last bit from those
         that would be computed now, because rounding depends on the size of a batch.
         """
-        distinct, numbers = distinct_rows(characters)
+        distinct, numbers = distinct_rows(ids)
         may_learn = torch.is_grad_enabled() and any(p.requires_grad for p in self.parameters())
         if may_learn:
             self.forget()  # a fused optimiser changes the weights without raising their versions
@@ -105,6 +108,13 @@ class CharacterNetwork(nn.Module):
     def forget(self) -> None:
         """Empty the cache. Words that were given to `remember` stay."""
         self.cache = WordCache()
+
+    def ids_of(self, words: Sequence[str], numbers: NDArray[Any]) -> NDArray[Any]:
+        return np.stack([characters_of(word) for word in words])
+
+    def activation_floats(self, tokens: int) -> int:
+        """Half the words of a batch are assumed to be distinct."""
+        return tokens // 2 * (6 + 4 * len(self.highways)) * self.projection.in_features
 
     def _look_up(self, distinct: Tensor, keep: bool) -> Tensor:
         """`words`, with fixed and cached vectors where there are any. (U, C) -> (U, P)."""

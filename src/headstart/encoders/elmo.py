@@ -1,4 +1,4 @@
-"""ELMo's encoder (Peters et al. 2018): characters -> word vectors -> two LSTM language models, one per direction."""
+"""ELMo's encoder (Peters et al. 2018): words or characters -> word vectors -> two LSTM language models."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from headstart.encoders.kernels.prefix_tree import PrefixTree
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.representations import Layers, Tokens
 from headstart.encoders.stateful import LstmState, run_from
-from headstart.text.characters import characters_of
+from headstart.encoders.token_layer import TokenLayer
+from headstart.encoders.word_table import SpelledWords, WordTable
+from headstart.errors import ConfigError
 from headstart.text.tokenizer import Tokenizer
-from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START
+from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START, SPECIALS
 
 PUBLISHED_FILTERS = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
 CHARACTERS_PER_WORD = 50
+START_ID, END_ID = SPECIALS.index(SENTENCE_START), SPECIALS.index(SENTENCE_END)
+TokenKind = Literal["characters", "words", "both"]
+NAME_OF_TOKENS = {"characters": "characters", "words": "words", "both": "words"}
+"""The name of the token layer in the weights; that of characters is older than the others."""
 
 
 class ElmoConfig(Section):
@@ -41,6 +47,9 @@ class ElmoConfig(Section):
 
     layers: int = Field(default=2, ge=1)
     """LSTM layers."""
+
+    tokens: TokenKind = "characters"
+    """A word's first vector: from its characters, from a table of words, or from the table where the word is in it."""
 
     directions: Literal["both", "forward"] = "both"
     """Read the sentence both ways, or forward only."""
@@ -82,18 +91,20 @@ class ElmoConfig(Section):
 
 ELMO_SIZES: dict[str, Table] = {
     "tiny": {
+        "tokens": "both",
         "cell": 256,
         "projection": 64,
         "filters": [[1, 16], [2, 32], [3, 64], [4, 64], [5, 64]],
         "highway": 1,
     },
     "mini": {
+        "tokens": "both",
         "cell": 512,
         "projection": 128,
         "filters": [[1, 32], [2, 32], [3, 64], [4, 128], [5, 128], [6, 128]],
         "highway": 1,
     },
-    "small": {"cell": 1024, "projection": 128, "filters": PUBLISHED_FILTERS, "highway": 1},
+    "small": {"tokens": "both", "cell": 1024, "projection": 128, "filters": PUBLISHED_FILTERS, "highway": 1},
     "original": {"cell": 4096, "projection": 512, "filters": PUBLISHED_FILTERS, "highway": 2},
 }
 
@@ -107,7 +118,7 @@ class Elmo(Encoder):
 
     kind = "elmo"
     title = "ELMo"
-    description = "An ELMo: a forward and a backward LSTM language model over characters."
+    description = "An ELMo: a forward and a backward LSTM language model."
     perplexity_note = (
         "perplexity per word (sentence ends included, words outside the vocabulary as one class); the figure without a "
         "direction is the mean of the two"
@@ -118,13 +129,12 @@ class Elmo(Encoder):
 
     config: ElmoConfig
 
-    def __init__(self, config: ElmoConfig) -> None:
+    def __init__(self, config: ElmoConfig, vocabulary_size: int = 0) -> None:
+        """vocabulary_size: rows of the table of words; not needed where words are spelled by their characters alone."""
         super().__init__()
         self.config = config
         self.directions = 2 if config.directions == "both" else 1
-        self.characters = CharacterNetwork(
-            config.filters, config.char_width, config.highway, config.projection, config.activation
-        )
+        self.add_module(NAME_OF_TOKENS[config.tokens], token_layer(config, vocabulary_size))
         self.layers = nn.ModuleList(
             LstmLayer(
                 config.projection,
@@ -140,8 +150,11 @@ class Elmo(Encoder):
 
     @classmethod
     def build(cls, settings: Table, vocabulary_size: int) -> Self:
-        """Words are spelled by their characters, so the size of the vocabulary does not matter."""
-        return cls(resolve(ElmoConfig, settings))
+        return cls(resolve(ElmoConfig, settings), vocabulary_size)
+
+    @property
+    def tokens(self) -> TokenLayer:
+        return cast("TokenLayer", self.get_submodule(NAME_OF_TOKENS[self.config.tokens]))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -160,7 +173,7 @@ class Elmo(Encoder):
         Always in float32: over a long sentence the rounding errors of bfloat16 states would add up.
         """
         with torch.autocast(ids.device.type, enabled=False):
-            words = self.characters(ids) * mask[..., None]
+            words = self.tokens(ids) * mask[..., None]
             packing = Packing.of(mask, self.directions)
             outputs = self._outputs(packing.pack(words), packing)
             return [
@@ -192,7 +205,7 @@ class Elmo(Encoder):
         starts = lengths.cumsum(0) - lengths
         ahead, back = steps_per_direction(mask if wanted is None else wanted & mask, lengths)
         with torch.autocast(ids.device.type, enabled=False):
-            vectors, words = self.characters.distinct(ids[mask], keep=True)
+            vectors, words = self.tokens.distinct(ids[mask], keep=True)
             sides = [(starts, ahead, 1), (starts + lengths - 1, back, -1)][: self.directions]
             numbers = self._numbers(layers)
             found = on_cores([partial(self._infer, n, numbers, vectors, words, *side) for n, side in enumerate(sides)])
@@ -219,10 +232,11 @@ class Elmo(Encoder):
         return [states[k].index_select(0, tree.node_of_token) for k in layers]
 
     def clear_cache(self) -> None:
-        self.characters.forget()
+        self.tokens.forget()
 
     def drop_given_vectors(self) -> None:
-        self.characters.fixed = None
+        if isinstance(self.tokens, CharacterNetwork):
+            self.tokens.fixed = None
 
     def infer_from(
         self, state: LstmState | None, ids: Tensor, mask: Tensor, segments: Tensor | None = None
@@ -232,11 +246,11 @@ class Elmo(Encoder):
         state: None is zero everywhere. Rows that this batch does not have keep their state; new rows start from zero.
         The backward direction reads each row from its last token, from the state it had after the first one before.
         """
-        config, like = self.config, self.characters.characters.detach()
+        config, like = self.config, next(self.parameters()).detach()
         before = state or LstmState.empty(config.layers, self.directions, config.projection, config.cell, like)
         after = before.of_rows(len(ids))
         with torch.no_grad(), torch.autocast(ids.device.type, enabled=False):
-            words = self.characters(ids) * mask[..., None]
+            words = self.tokens(ids) * mask[..., None]
             packing = Packing.of(mask, self.directions)
             rows = packing.index[0, : packing.sizes[0]] // mask.shape[1]
             x = packing.pack(words)
@@ -254,25 +268,33 @@ class Elmo(Encoder):
         return list(range(K)) if layers is None else [k % K for k in layers]
 
     def layer_groups(self) -> list[list[nn.Parameter]]:
-        """The character network, then each LSTM layer."""
-        return [list(group.parameters()) for group in (self.characters, *self.layers)]
+        """The token layer, then each LSTM layer."""
+        return [list(group.parameters()) for group in (self.tokens, *self.layers)]
 
     def activation_floats(self, B: int, T: int) -> int:
-        """Half the words of a batch are assumed to be distinct."""
         config, tokens = self.config, B * T
-        filters = sum(count for _, count in config.filters)
-        words = tokens // 2 * (6 + 4 * config.highway) * filters
         lstm = config.layers * self.directions * tokens * (11 * config.cell + 6 * config.projection)
-        return words + lstm
+        return self.tokens.activation_floats(tokens) + lstm
 
-    @classmethod
-    def row(cls, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
-        """The characters of <S> w1 .. wn </S>, (n + 2, 50)."""
-        units = encode_text(tokenizer, text).units
+    def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
+        """<S> w1 .. wn </S>: numbers of words, (n + 2,), or their characters, (n + 2, C)."""
+        encoding = encode_text(tokenizer, text)
+        units = encoding.units
         kept = kept_tokens(len(units), longest)
         words = [SENTENCE_START, *(units[i] for i in kept), SENTENCE_END]
-        ids = np.stack([characters_of(word) for word in words])
-        return TextRow(ids, 1 + np.arange(len(kept)), len(kept) < len(units))
+        numbers = np.concatenate([[START_ID], encoding.ids[kept], [END_ID]])
+        return TextRow(self.tokens.ids_of(words, numbers), 1 + np.arange(len(kept)), len(kept) < len(units))
+
+
+def token_layer(config: ElmoConfig, vocabulary_size: int) -> TokenLayer:
+    if config.tokens != "characters" and vocabulary_size < 1:
+        raise ConfigError(f"An ELMo with encoder.tokens '{config.tokens}' needs the size of its vocabulary.")
+    if config.tokens == "words":
+        return WordTable(vocabulary_size, config.projection)
+    characters = CharacterNetwork(
+        config.filters, config.char_width, config.highway, config.projection, config.activation
+    )
+    return characters if config.tokens == "characters" else SpelledWords(vocabulary_size, config.projection, characters)
 
 
 def steps_per_direction(wanted: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

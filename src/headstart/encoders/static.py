@@ -82,8 +82,7 @@ class Static(Encoder):
     def word_vectors(self) -> Tensor:
         return self.vectors.detach()
 
-    @classmethod
-    def row(cls, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
+    def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow:
         ids = encode_text(tokenizer, text).ids
         kept = kept_tokens(len(ids), longest)
         return TextRow(ids[kept], np.arange(len(kept)), len(kept) < len(ids))

@@ -5,20 +5,24 @@ Letters: B batch, W words, D width, C classes.
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 from torch import Tensor, nn
 
-from headstart.heads.pool import POOLS
+from headstart.heads.pool import build_pool, pool_names
 from headstart.heads.recurrent import Head, Pooled, RecurrentConfig
 
 
 class ClassifyHeadConfig(RecurrentConfig):
     """The network between the words' vectors and the classes."""
 
-    pool: Literal["last", "mean", "max", "attention", "first"] = "max"
-    """How words become one vector: final states, mean, maximum, attention, or the first word."""
+    pool: str = "max"
+    """How words become one vector: last (final states), mean, max, attention, first, or several: last+max+mean."""
+
+    @field_validator("pool")
+    @classmethod
+    def pools_exist(cls, pool: str) -> str:
+        pool_names(pool)
+        return pool
 
     @model_validator(mode="after")
     def first_word_has_read_the_text(self) -> ClassifyHeadConfig:
@@ -45,8 +49,8 @@ class ClassifyHead(Head):
     def __init__(self, inputs: int, joined: int, classes: int, config: ClassifyHeadConfig) -> None:
         super().__init__(inputs, joined, config)
         self.config = config
-        self.pool = POOLS[config.pool](self.out_width, self.backward_width)
-        self.output = nn.Linear(self.out_width, classes)
+        self.pool = build_pool(config.pool, self.out_width, self.backward_width)
+        self.output = nn.Linear(self.pool.out_width, classes)
 
     def forward(self, x: Tensor, mask: Tensor, joined: Tensor | None = None, pooled: Pooled | None = None) -> Tensor:
         """-> logits (B, C)."""

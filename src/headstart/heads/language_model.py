@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from headstart.errors import ConfigError
 from headstart.heads.softmax import LogUniform, sampled_softmax_loss, softmax_loss
 
 NEXT_SENTENCE_CLASSES = 2
@@ -24,22 +25,43 @@ class LossTerm:
 
 
 class NextWordHead(nn.Module):
-    """One softmax for both directions. h: (N, D) of one direction, targets: (N,) -> the loss of that direction."""
+    """One softmax for both directions. h: (N, D) of one direction, targets: (N,) -> the loss of that direction.
 
-    def __init__(self, width_per_direction: int, vocabulary_size: int, samples: int | None = None) -> None:
+    tied: its matrix is the encoder's table of words. The table's rows are about sqrt(D) times as long as the rows of an
+    output matrix, which is taken out of h.
+    """
+
+    weight: nn.Parameter | None
+
+    def __init__(
+        self, width_per_direction: int, vocabulary_size: int, samples: int | None = None, *, tied: bool = False
+    ) -> None:
         """samples: words that training draws for a sampled softmax; None for the full one."""
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(vocabulary_size, width_per_direction) / math.sqrt(width_per_direction))
+        self.scale = 1 / math.sqrt(width_per_direction)
+        own = None if tied else nn.Parameter(torch.randn(vocabulary_size, width_per_direction) * self.scale)
+        self.register_parameter("weight", own)
         self.bias = nn.Parameter(torch.zeros(vocabulary_size))
         self.samples = samples
         self.sampler = LogUniform(vocabulary_size)
 
-    def forward(self, h: Tensor, targets: Tensor, generator: torch.Generator | None = None) -> LossTerm:
-        """Evaluation always uses the full softmax; only training may sample."""
+    def forward(
+        self,
+        h: Tensor,
+        targets: Tensor,
+        generator: torch.Generator | None = None,
+        table: Tensor | None = None,
+    ) -> LossTerm:
+        """Evaluation always uses the full softmax; only training may sample. table: (V, D), for a tied head."""
+        weight: Tensor | None = self.weight
+        if weight is None:
+            if table is None:
+                raise ConfigError("A softmax that is tied to the encoder's table of words needs that table.")
+            h, weight = h * self.scale, table
         if self.training and self.samples is not None:
-            total = sampled_softmax_loss(h, self.weight, self.bias, targets, self.sampler, self.samples, generator)
+            total = sampled_softmax_loss(h, weight, self.bias, targets, self.sampler, self.samples, generator)
             return LossTerm(total, len(targets), None)
-        loss = softmax_loss(h, self.weight, self.bias, targets)
+        loss = softmax_loss(h, weight, self.bias, targets)
         return LossTerm(loss.total, len(targets), loss.correct)
 
 

@@ -24,7 +24,8 @@ EncoderT = TypeVar("EncoderT", bound=Encoder)
 
 
 def next_word_head(encoder: Encoder, weights: Mapping[str, Tensor]) -> nn.Module:
-    return NextWordHead(only_of(Elmo, encoder, "head").config.projection, len(weights["bias"]))
+    width = only_of(Elmo, encoder, "head").config.projection
+    return NextWordHead(width, len(weights["bias"]), tied="weight" not in weights)
 
 
 def masked_head(encoder: Encoder, weights: Mapping[str, Tensor]) -> nn.Module:

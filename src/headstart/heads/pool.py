@@ -5,6 +5,8 @@ Letters: B batch, W words, D width.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +19,7 @@ class Pool(nn.Module):
 
     def __init__(self, width: int, backward: int) -> None:
         super().__init__()
+        self.out_width = width
         self.split = width - backward
 
 
@@ -67,3 +70,33 @@ POOLS: dict[str, type[Pool]] = {
     "attention": AttentionPool,
     "first": FirstPool,
 }
+
+
+class SeveralPools(Pool):
+    """Several pools side by side, such as the final states, the maximum and the mean (Howard and Ruder 2018)."""
+
+    def __init__(self, names: Sequence[str], width: int, backward: int) -> None:
+        super().__init__(width, backward)
+        self.pools = nn.ModuleList(POOLS[name](width, backward) for name in names)
+        self.out_width = len(names) * width
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return torch.cat([pool(x, mask) for pool in self.pools], dim=1)
+
+
+def pool_names(pool: str) -> list[str]:
+    """The pools that are joined by +. `first` stands alone: its first word may be an encoder's mark."""
+    names = pool.split("+")
+    unknown = [name for name in names if name not in POOLS]
+    if unknown:
+        raise ValueError(
+            f"network.pool: there is no pool '{unknown[0]}'; there are {', '.join(POOLS)}, and a+b for both"
+        )
+    if len(names) > 1 and ("first" in names or len(set(names)) < len(names)):
+        raise ValueError(f"network.pool '{pool}': wanted different pools joined by +, and 'first' only by itself")
+    return names
+
+
+def build_pool(pool: str, width: int, backward: int) -> Pool:
+    names = pool_names(pool)
+    return POOLS[names[0]](width, backward) if len(names) == 1 else SeveralPools(names, width, backward)

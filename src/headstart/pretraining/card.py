@@ -9,19 +9,10 @@ from headstart.encoders.registry import ENCODERS
 from headstart.pretraining.events import Finished
 from headstart.report.wording import duration, score
 
-LITTLE = 0.01
-"""Passes over the text below which the card warns that next to nothing was learned."""
 
-
-def run_card(config: Table, data: Table, finished: Finished, *, epochs: float, complete: bool) -> str:
-    """epochs: passes over the text that the steps so far make up."""
+def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) -> str:
     kind, size = config["kind"], config.get("size")
     state = "Finished." if complete else "Not finished: go on with `--resume`."
-    if epochs < LITTLE:
-        state += (
-            f" **Warning: this is {100 * epochs:.2g} % of one pass over the text; the encoder has hardly learned "
-            "anything.**"
-        )
     lines = [
         f"# {finished.out.name}: {kind}{f' ({size})' if size else ''}",
         "",
@@ -31,6 +22,7 @@ def run_card(config: Table, data: Table, finished: Finished, *, epochs: float, c
         f"{data['documents']:,} documents, {data['units']:,} units, vocabulary {data['vocabulary']:,}.",
         f"- **For** {finished.steps:,} steps over {finished.units:,} units, {duration(finished.elapsed)}, "
         f"seed {config['seed']}. {state}",
+        *(f"- **Warning:** {shortfall}" for shortfall in finished.shortfalls),
         f"- **Weights** are those of step {finished.kept_step:,}.",
         "",
     ]

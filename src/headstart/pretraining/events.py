@@ -40,3 +40,5 @@ class Finished:
     elapsed: float
     scores: dict[str, float]
     kept_step: int
+    shortfalls: tuple[str, ...] = ()
+    """Why the run got less training than it was meant to, a sentence each."""

@@ -147,8 +147,7 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
     run = write_down(request, data, tokenizer)
 
     def write_card(finished: Finished, complete: bool) -> None:
-        epochs = finished.steps / learner.steps_per_epoch()
-        run.write_card(run_card(config.model_dump(), data, finished, epochs=epochs, complete=complete))
+        run.write_card(run_card(config.model_dump(), data, finished, complete=complete))
 
     return Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
 

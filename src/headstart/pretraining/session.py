@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from headstart.pretraining.events import Finished, Planned
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.loop import Clock, Plan, Step, StepPlan, TimePlan, TrainingConfig, train
 from headstart.progress import Notice
+from headstart.report.wording import duration
 from headstart.training.run import CheckpointNote, RunDirectory
 from headstart.training.tensors import read_tensors, write_tensors
 
@@ -24,6 +25,12 @@ SAVING_SHARE = 0.05
 """Of the time: checkpoints that are slow to write are written less often."""
 LEAST_TRAINING_SHARE = 0.1
 """Of a time budget: with less than this left for training, the run is refused."""
+SHORT_TRAINING_SHARE = 0.5
+"""Of a time budget: with less than this left for training, the run says so at its end."""
+BUSY_SHARE = 0.5
+"""Of the cores' time while it trained: a run that got less says so."""
+LITTLE = 0.01
+"""Passes over the text below which next to nothing is learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +66,14 @@ class Session:
         self.saved_at = time.monotonic()
         self.saving_took = 0.0
         self.evaluated_per_second: float | None = None
+        self.usage = CoreUsage()
 
     def go(self) -> Generator[Notice | Planned | Step | Finished, None, None]:
         yield from self._restore()
         first, took = self._first_evaluation()
         plan = self._plan(first, took)
         yield self._planned(plan, first)
+        self.usage = CoreUsage()
         with open_curves(self.run.path, self.progress.steps) as curves:
             try:
                 for step in self._steps(plan):
@@ -182,16 +191,41 @@ class Session:
         self.run.write_weights(self.learner.weights())
 
     def _finish(self) -> Finished:
+        trained_share = self.usage.share()
         self._save()
         kept = self.progress.best_step or self.progress.steps
         if kept != self.progress.steps:
             self.learner.load_weights(read_tensors(self.run.best))
         scores = self.learner.evaluate(self._last_evaluation_units())
         self.run.write_weights(self.learner.weights())
-        finished = self._finished(scores, kept)
-        self.run.log({"final": scores, "kept_step": kept, "elapsed": round(finished.elapsed, 2)})
+        finished = replace(self._finished(scores, kept), shortfalls=tuple(self._shortfalls(trained_share)))
+        self.run.log(
+            {
+                "final": scores,
+                "kept_step": kept,
+                "elapsed": round(finished.elapsed, 2),
+                "shortfalls": list(finished.shortfalls),
+            }
+        )
         self.write_card(finished, True)
         return finished
+
+    def _shortfalls(self, core_share: float) -> Iterator[str]:
+        """What kept the run from its training, in the sentences of `Finished`."""
+        budget, began = self.config.budget, self.progress.began
+        if budget is not None and budget - began < SHORT_TRAINING_SHARE * budget:
+            yield (
+                f"Reading the text took {duration(began)} of the {duration(budget)}. It is kept as ids: the same run "
+                "would now train for longer."
+            )
+        if core_share < BUSY_SHARE:
+            yield (
+                f"Other work took most of this machine: the run got {100 * core_share:.0f} % of the time of its "
+                f"{torch.get_num_threads()} cores."
+            )
+        epochs = self.progress.steps / max(1, self.learner.steps_per_epoch())
+        if epochs < LITTLE:
+            yield f"It read {100 * epochs:.2g} % of the text once, and has hardly learned anything."
 
     def _last_evaluation_units(self) -> int | None:
         """All held-out text or, under a time budget, as much as there is time for; at least as much as on the way."""
@@ -202,6 +236,20 @@ class Session:
 
     def _finished(self, scores: dict[str, float], kept: int) -> Finished:
         return Finished(self.run.path, self.progress.steps, self.progress.units, self.clock.elapsed(), scores, kept)
+
+
+class CoreUsage:
+    """How much of the cores' time this process gets, from now on."""
+
+    def __init__(self) -> None:
+        self.began, self.cpu_began = time.monotonic(), time.process_time()
+
+    def share(self) -> float:
+        """1.0 if it is too early to say."""
+        seconds = time.monotonic() - self.began
+        if seconds < 1.0:
+            return 1.0
+        return (time.process_time() - self.cpu_began) / (seconds * torch.get_num_threads())
 
 
 def log_line(step: Step) -> dict[str, Any]:

@@ -161,6 +161,8 @@ class RowFacts:
     how: str
     pretraining_seconds: float | None = None
     pretraining_scores: dict[str, float] = field(default_factory=dict)
+    shortfalls: list[str] = field(default_factory=list)
+    """Why its encoder got less training than it was meant to."""
 
 
 @dataclass(frozen=True, slots=True)

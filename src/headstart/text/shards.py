@@ -15,6 +15,8 @@ from headstart.text.shard_writer import ShardWriter
 
 __all__ = ["ShardWriter", "Shards"]
 
+COUNTED_AT_ONCE = 1 << 22
+
 
 class Shards:
     """All shards of a folder. Units, sentences and documents are numbered from 0 over all shards.
@@ -72,6 +74,15 @@ class Shards:
         """The lengths of all documents, in units."""
         lengths = [np.diff(shard.sentence_ends[shard.document_ends - 1], prepend=0) for shard in self._shards]
         return np.concatenate([np.empty(0, dtype=np.int64), *lengths])
+
+    def unit_counts(self) -> NDArray[np.int64]:
+        """How often each unit of the vocabulary occurs, (V,); words outside it are left out."""
+        counts = np.zeros(self.vocabulary_size, dtype=np.int64)
+        for shard in self._shards:
+            for first in range(0, len(shard.ids), COUNTED_AT_ONCE):
+                found = np.bincount(shard.ids[first : first + COUNTED_AT_ONCE], minlength=self.vocabulary_size)
+                counts += found[: self.vocabulary_size]
+        return counts
 
     def sentences_between(self, first: int, last: int) -> list[NDArray[Any]]:
         """The sentences whose first unit is in [first, last), counting the units of all shards."""

@@ -28,6 +28,7 @@ from headstart.transfer.task_model import TaskModel
 from headstart.weights.sources import Source
 
 ABOUT = "estimator.json"
+FILES = "files"
 RENAMED = {"seed": "random_state", "batch": "batch_size", "validation": "validation_fraction"}
 """Parameters by the names that they had; they go on working, with a warning."""
 LARGEST_SEED = 2**31 - 1
@@ -39,7 +40,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     task_kind: ClassVar[type[Task[Any, Any]]]
     Parameters: ClassVar[tuple[str, ...]]
 
-    pretrained: Source
+    pretrained: Source | list[Source]
     how: str
     settings: Mapping[str, Any] | None
     random_state: int | np.random.RandomState | None
@@ -96,6 +97,8 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"{folder}: is not empty, and nothing is written over. Give the path of a new folder."
             )
         kept = {name: plain(value) for name, value in self.get_params(deep=False).items() if name in self.Parameters}
+        if isinstance(self.pretrained, tuple):  # one encoder in several files; a list is several encoders
+            kept["pretrained"] = {FILES: kept["pretrained"]}
         about = {"parameters": kept, "scores": self.scores_, "mix": self.mix_, "steps": self.n_iter_, **self._about()}
         try:
             text = json.dumps(about, indent=1, ensure_ascii=False)
@@ -123,7 +126,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _restore(self, loaded: TaskModel[Any, Any], about: Table) -> None:
         self.task_model_ = loaded
         self.scores_ = about.get("scores", {})
-        self.mix_ = about.get("mix", loaded.model.mix_weights())
+        self.mix_ = about.get("mix", loaded.model.mix_weights()[0])
         self.n_iter_ = about.get("steps", 0)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -173,8 +176,9 @@ def network_table(parameters: Mapping[str, Mapping[str, Any]], settings: Mapping
 def known_parameters(parameters: Table, known: Sequence[str]) -> Table:
     """Saved parameters by their present names; a file of an earlier version has the old ones."""
     renamed = {RENAMED.get(name, name): value for name, value in parameters.items()}
-    if isinstance(renamed.get("pretrained"), list):  # several files, for which JSON has no tuple
-        renamed["pretrained"] = tuple(renamed["pretrained"])
+    pretrained = renamed.get("pretrained")
+    if isinstance(pretrained, dict):
+        renamed["pretrained"] = tuple(pretrained[FILES])
     return {name: value for name, value in renamed.items() if name in known}
 
 

@@ -28,6 +28,8 @@ from headstart.text.building import building, cache_key
 
 LAYOUT = 1
 """Goes up when the layout of the files changes, so that older entries are not read."""
+ADDED_LATER = [("tokens", "characters")]
+"""Settings that encoders did not have when the first features were kept, with the value that was the only one then."""
 LARGEST_EXACT = 2_000_000_000
 """Bytes up to which features keep every bit; larger tables are halved to float16."""
 Precision = Literal["auto", "float32", "float16"]
@@ -167,7 +169,8 @@ def open_table(folder: Path, texts: list[AnyText]) -> FeatureTable:
 
 def encoder_fingerprint(encoder: Encoder) -> str:
     """SHA-256 of the encoder's settings, and of its tensors with their names: weights, and vectors given ready."""
-    digest = hashlib.sha256(json.dumps(settings_of(encoder.config), sort_keys=True).encode())
+    settings = {key: value for key, value in settings_of(encoder.config).items() if (key, value) not in ADDED_LATER}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     # Buffers that are not saved are in no state_dict.
     for name, tensor in {**encoder.state_dict(), **dict(encoder.named_buffers())}.items():
         digest.update(f"{name}{tuple(tensor.shape)}".encode())

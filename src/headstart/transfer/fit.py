@@ -19,6 +19,7 @@ from headstart.config import cache_home
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import ConfigError, HeadstartError
 from headstart.metrics import Counts
+from headstart.model import Model
 from headstart.progress import Notice, Progress
 from headstart.report.results import Forgetting
 from headstart.tasks.base import Task
@@ -65,22 +66,25 @@ class Fitted:
 
 def gather_features(
     start: Start, task: Task[Any, Any], examples: Sequence[Any], config: TransferConfig, cache: Path | None = None
-) -> Generator[Progress, None, FeatureTable]:
-    """A frozen encoder's features of all passages of these examples, computed at most once."""
-    if start.pretrained is None or config.how != "frozen":
+) -> Generator[Progress, None, list[FeatureTable]]:
+    """Each frozen encoder's features of all passages of these examples, computed at most once."""
+    if not start.pretrained or config.how != "frozen":
         raise ConfigError(f"Features are those of a frozen encoder; got {start.name}, {config.how}.")
     reader = freshly_initialised(0, lambda: untrained(start, config, task, []))
-    texts: list[AnyText] = [passage.text for example in examples for passage in task.passages(example, reader)]
-    return (
-        yield from gather(
-            start.pretrained,
+    passages = [passage for example in examples for passage in task.passages(example, reader)]
+    texts: list[AnyText] = [reader.given_to_encoders(passage)[0] for passage in passages]
+    tables = []
+    for pretrained in start.pretrained:
+        table = yield from gather(
+            pretrained,
             texts,
             longest=reader.longest,
             cache=cache or cache_home(),
             with_first=config.network.reads_first_position,
             precision=config.precision,
         )
-    )
+        tables.append(table)
+    return tables
 
 
 def transfer_once(
@@ -91,7 +95,7 @@ def transfer_once(
     dev: Sequence[Any] | None,
     *,
     seed: int,
-    features: FeatureTable | None = None,
+    features: Sequence[FeatureTable] | None = None,
     cache: Path | None = None,
 ) -> Generator[Progress | FitStep, None, Fitted]:
     """Fit a model of the task. Without dev the last step is kept, and there are no scores."""
@@ -103,7 +107,9 @@ def transfer_once(
     usable = features if config.how == "frozen" else None
     train_input, truncated = task_model.prepare(train, labelled=True, features=usable)
     if usable is not None and config.mix.standardise:
-        model.standardise(*usable.moments([usable.rows[p.text] for own in train_input.passages for p in own]))
+        texts = [task_model.given_to_encoders(passage)[0] for own in train_input.passages for passage in own]
+        for reader, table in zip(model.each_reader, usable, strict=True):
+            reader.standardise(*table.moments([table.rows[text] for text in texts]))
     dev_input = None
     if dev is not None:
         dev_input, dev_truncated = task_model.prepare(dev, labelled=True, features=usable)
@@ -122,7 +128,7 @@ def transfer_once(
         best_step=result.best_step,
         seconds=time.monotonic() - began,
         collapsed=task.collapsed(answers),
-        mix=model.mix_weights(),
+        mix=named_mixes(model, [one.name for one in start.pretrained]),
         truncated=truncated,
         parameters=trained,
     )
@@ -141,7 +147,7 @@ def measure_forgetting(
     advice: what the user can do where its text is gone, if anything.
     """
     task_model = fitted.model
-    if start.pretrained is None or task_model.config.how not in ("finetune", "gradual"):
+    if not start.pretrained or task_model.config.how not in ("finetune", "gradual"):
         return None
     why = "it was pretrained elsewhere, and its held-out text did not come along"
     if start.run is not None:
@@ -157,19 +163,29 @@ def measure_forgetting(
     return None
 
 
+def named_mixes(model: Model, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The learned layer weights by place; of several encoders, by place and name."""
+    mixes = model.mix_weights()
+    if len(mixes) == 1:
+        return mixes[0]
+    pairs = zip(names, mixes, strict=True)
+    return {f"{place} of {name}": weights for name, mix in pairs for place, weights in mix.items()}
+
+
 def untrained(start: Start, config: TransferConfig, task: Task[Any, Any], train: Sequence[Any]) -> TaskModel[Any, Any]:
-    """Encoder, mix and head before the first step. The start's own encoder is never written to."""
-    if start.pretrained is None:
+    """Encoders, mixes and head before the first step. The start's own encoders are never written to."""
+    if not start.pretrained:
         tokenizer = task_words(task, train)
         encoder = Static(StaticConfig(dim=SCRATCH_WIDTH), len(tokenizer))
         with torch.no_grad():
             encoder.vectors.normal_(0.0, SCRATCH_DEVIATION)
             # A word that training never showed should say nothing, rather than something random.
             encoder.vectors[tokenizer.vocabulary.unknown] = 0.0
-        return TaskModel(task, tokenizer, build_model(encoder, task, config), config)
-    pretrained = start.pretrained
-    carried = pretrained.encoder if config.how == "frozen" else copy.deepcopy(pretrained.encoder)
-    return TaskModel(task, pretrained.tokenizer, build_model(carried, task, config), config)
+        return TaskModel(task, (tokenizer,), build_model([encoder], task, config), config)
+    frozen = config.how == "frozen"
+    encoders = [one.encoder if frozen else copy.deepcopy(one.encoder) for one in start.pretrained]
+    tokenizers = tuple([one.tokenizer for one in start.pretrained])
+    return TaskModel(task, tokenizers, build_model(encoders, task, config), config)
 
 
 def task_words(task: Task[Any, Any], train: Sequence[Any]) -> WordTokenizer:

@@ -37,7 +37,8 @@ def load_task_model(path: Source, *, precision: str = "float32") -> TaskModel[An
         loaded = from_plain_bert(result_of(open_source(path)), str(path))
     else:
         loaded = load_own(Path(path))
-    loaded.model.encoder = convert(loaded.encoder)
+    for reader in loaded.model.each_reader:
+        reader.encoder = convert(reader.encoder)
     return loaded
 
 
@@ -56,10 +57,10 @@ def from_plain_bert(pretrained: Pretrained, where: str) -> TaskModel[Any, Any]:
     kind, table = kinds[name]
     settings = resolve(config_for(kind), table)
     task = kind.from_table({"labels": list(pretrained.labels)})
-    model = freshly_initialised(0, lambda: build_model(pretrained.encoder, task, settings))
+    model = freshly_initialised(0, lambda: build_model([pretrained.encoder], task, settings))
     output: Any = model.head.get_submodule("output")
     output.load_state_dict(pretrained.heads[name].state_dict())
-    return TaskModel(task, pretrained.tokenizer, model, settings).frozen()
+    return TaskModel(task, (pretrained.tokenizer,), model, settings).frozen()
 
 
 def check_answers_are_softmax(loaded: TaskModel[Any, Any]) -> None:
@@ -75,7 +76,7 @@ def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
     """A task model as a BERT with a plain head, if that is what it is."""
     check_answers_are_softmax(loaded)
     head = loaded.model.head
-    if not (loaded.encoder.pools and head.is_plain and loaded.model.takes_top_layer):
+    if not (loaded.encoder.pools and head.is_plain and loaded.model.only_reader.takes_top_layer):
         raise ConfigError(
             "This model's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own vector "
             "of the text, or on each word. Export it --to onnx, or fit one with --how finetune (and, for "

@@ -110,7 +110,7 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
 
 def fit_and_save(request: Request, run: RunDirectory) -> Generator[TransferEvent, None, TransferResults]:
     data = request.data
-    for text in (*data.notices, *(request.start.pretrained.notices if request.start.pretrained else ())):
+    for text in (*data.notices, *request.start.notices):
         yield Notice(text)
     features = None
     if request.config.how == "frozen":

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from headstart.atomic import write_text
+from headstart.encoders.character_network import CharacterNetwork
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.kernels.spelling import BATCH_PADDING
 from headstart.encoders.lstm import FORGET_BIAS
+from headstart.encoders.word_table import SpelledWords, WordTable
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import Pretrained
 from headstart.text.characters import N_CHARACTERS, character_table
@@ -79,19 +82,29 @@ def read_elmo(
     that is not trained. The vectors of other words are always computed.
     """
     config = read_options(options)
+    words = read_vocabulary(vocabulary) if vocabulary is not None else list(SPECIALS)
+    entries = (*SPECIALS, *(word for word in words if word not in SPECIALS))
+    if token_embeddings is not None and vocabulary is None:
+        raise ConfigError(f"{token_embeddings}: these vectors need the vocabulary that they were computed for.")
+    if token_embeddings is None and config.tokens != "characters":
+        raise CheckpointError(
+            f"{options}: this ELMo has a table of words; give {TOKEN_EMBEDDINGS} and {VOCABULARY} as well, in a folder "
+            "with the other two files."
+        )
+    vectors = None
+    if token_embeddings is not None:
+        vectors = read_token_embeddings(token_embeddings, len(words), config.projection)
     with open_hdf5(weights) as file:
         parts = our_tensors(file, config)
         notices = notices_of(file.unread(), options)
+    if vectors is not None and config.tokens != "characters":
+        line = {word: number for number, word in enumerate(words)}
+        parts["words.weight"] = vectors[[line[word] for word in entries]]
     with torch.device("meta"):  # random weights would be overwritten at once
-        encoder = Elmo(config)
+        encoder = Elmo(config, len(entries))
     encoder.load_state_dict(parts, assign=True)
-    words = read_vocabulary(vocabulary) if vocabulary is not None else list(SPECIALS)
-    if token_embeddings is not None:
-        if vocabulary is None:
-            raise ConfigError(f"{token_embeddings}: these vectors need the vocabulary that they were computed for.")
-        vectors = read_token_embeddings(token_embeddings, len(words), config.projection)
-        encoder.characters.remember(torch.from_numpy(character_table(words)), vectors)
-    entries = (*SPECIALS, *(word for word in words if word not in SPECIALS))
+    if vectors is not None and isinstance(encoder.tokens, CharacterNetwork):
+        encoder.tokens.remember(torch.from_numpy(character_table(words)), vectors)
     tokenizer = WordTokenizer(Vocabulary(entries, np.zeros(len(entries), dtype=np.int64)), lowercase=False)
     return Pretrained(encoder, tokenizer, name=weights.resolve().parent.name, notices=notices)
 
@@ -106,12 +119,17 @@ def notices_of(unread: list[str], options: Path) -> tuple[str, ...]:
 def write_elmo(pretrained: Pretrained, folder: Path, words: Sequence[str] | None = None) -> None:
     """The encoder as options.json and weights.hdf5 in a new folder. `read_elmo` restores it to the bit.
 
-    words: also write their vectors, and a vocabulary of the special tokens and these words. The projection is always
+    A table of words is written beside them, as vectors of the vocabulary. words: of an encoder without one, also write
+    the vectors of these words, and a vocabulary of the special tokens and these words. The projection is always
     written, but the original code does not apply it if there are as many filters as the projection is wide.
     """
     encoder = pretrained.encoder
     if not isinstance(encoder, Elmo):
         raise ConfigError(f"Only an ELMo can be written as {OPTIONS} and {WEIGHTS}; this is a {pretrained.kind}.")
+    if isinstance(encoder.tokens, WordTable):
+        if words is not None:
+            raise ConfigError("This ELMo has a table of words, all of which are written; leave the list of words out.")
+        words = vocabulary_of(pretrained)
     entries = None if words is None else entries_of(words)
     with new_folder(folder) as unfinished:
         write_text(unfinished / OPTIONS, options_of(encoder.config))
@@ -123,7 +141,8 @@ def write_elmo(pretrained: Pretrained, folder: Path, words: Sequence[str] | None
 
 def our_tensors(file: Datasets, config: ElmoConfig) -> dict[str, Tensor]:
     """The weights of a file by our names."""
-    arrays = character_arrays(file, config)
+    prefix = {"characters": "characters.", "both": "words.characters."}.get(config.tokens)
+    arrays = {} if prefix is None else {prefix + name: a for name, a in character_arrays(file, config).items()}
     for depth in range(config.layers):
         for name, array in lstm_arrays(file, config, depth).items():
             arrays[f"layers.{depth}.{name}"] = array
@@ -149,7 +168,7 @@ def character_arrays(file: Datasets, config: ElmoConfig) -> dict[str, Array]:
     else:
         arrays["projection.weight"] = file.read("CNN_proj/W_proj", (F, P)).T
         arrays["projection.bias"] = file.read("CNN_proj/b_proj", (P,))
-    return {f"characters.{name}": array for name, array in arrays.items()}
+    return arrays
 
 
 def cell_name(direction: int, depth: int) -> str:
@@ -183,24 +202,39 @@ def reordered(gates: Array, order: list[int]) -> Array:
 def their_arrays(encoder: Elmo) -> dict[str, Array]:
     """The encoder's weights by the names of the files."""
     ours = {name: array_of(tensor) for name, tensor in encoder.state_dict().items()}
-    config, F = encoder.config, len(ours["characters.filter_bias"])
-    arrays = {"char_embed": np.delete(ours["characters.characters"], BATCH_PADDING, axis=0)}
-    ends = np.cumsum([count for _, count in config.filters])
-    for i, (end, (_, count)) in enumerate(zip(ends, config.filters, strict=True)):
-        arrays[f"CNN/W_cnn_{i}"] = ours[f"characters.filters.{i}"][None]
-        arrays[f"CNN/b_cnn_{i}"] = ours["characters.filter_bias"][end - count : end]
-    for i in range(config.highway):
-        weight, bias = (ours[f"characters.highways.{i}.transform_and_gate.{part}"] for part in ("weight", "bias"))
-        for part, rows in (("transform", slice(F)), ("carry", slice(F, None))):
-            arrays[f"CNN_high_{i}/W_{part}"], arrays[f"CNN_high_{i}/b_{part}"] = weight[rows].T, bias[rows]
-    arrays["CNN_proj/W_proj"] = ours["characters.projection.weight"].T
-    arrays["CNN_proj/b_proj"] = ours["characters.projection.bias"]
-    for depth in range(config.layers):
+    network = network_of(encoder)
+    arrays = {} if network is None else their_characters(network, encoder.config)
+    for depth in range(encoder.config.layers):
         for direction in range(encoder.directions):
             layer = {
                 part: ours[f"layers.{depth}.{part}"][direction] for part in ("weight", "bias", "projection_weight")
             }
             arrays |= {f"{cell_name(direction, depth)}/{name}": array for name, array in their_cell(layer).items()}
+    return arrays
+
+
+def network_of(encoder: Elmo) -> CharacterNetwork | None:
+    """What spells words, if anything does."""
+    tokens = encoder.tokens
+    if isinstance(tokens, SpelledWords):
+        return tokens.characters
+    return tokens if isinstance(tokens, CharacterNetwork) else None
+
+
+def their_characters(network: CharacterNetwork, config: ElmoConfig) -> dict[str, Array]:
+    ours = {name: array_of(tensor) for name, tensor in network.state_dict().items()}
+    F = len(ours["filter_bias"])
+    arrays = {"char_embed": np.delete(ours["characters"], BATCH_PADDING, axis=0)}
+    ends = np.cumsum([count for _, count in config.filters])
+    for i, (end, (_, count)) in enumerate(zip(ends, config.filters, strict=True)):
+        arrays[f"CNN/W_cnn_{i}"] = ours[f"filters.{i}"][None]
+        arrays[f"CNN/b_cnn_{i}"] = ours["filter_bias"][end - count : end]
+    for i in range(config.highway):
+        weight, bias = (ours[f"highways.{i}.transform_and_gate.{part}"] for part in ("weight", "bias"))
+        for part, rows in (("transform", slice(F)), ("carry", slice(F, None))):
+            arrays[f"CNN_high_{i}/W_{part}"], arrays[f"CNN_high_{i}/b_{part}"] = weight[rows].T, bias[rows]
+    arrays["CNN_proj/W_proj"] = ours["projection.weight"].T
+    arrays["CNN_proj/b_proj"] = ours["projection.bias"]
     return arrays
 
 
@@ -269,10 +303,19 @@ def entries_of(words: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*SPECIALS, *words]))
 
 
+def vocabulary_of(pretrained: Pretrained) -> Sequence[str]:
+    if not isinstance(pretrained.tokenizer, WordTokenizer):
+        raise ConfigError("An ELMo with a table of words needs a tokenizer of words.")
+    return pretrained.tokenizer.vocabulary.words
+
+
 @torch.no_grad()
 def word_vectors(encoder: Elmo, words: Sequence[str]) -> Array:
-    """(V, P), computed from the words' characters."""
-    device = encoder.characters.characters.device
+    """(V, P), from the table of words where there is one, else computed from the words' characters."""
+    tokens = encoder.tokens
+    if isinstance(tokens, WordTable):
+        return array_of(tokens.weight)
+    device = next(tokens.parameters()).device
     blocks = (words[start : start + WORDS_AT_ONCE] for start in range(0, len(words), WORDS_AT_ONCE))
     spelled = (torch.from_numpy(character_table(block)).to(device) for block in blocks)
-    return np.concatenate([array_of(encoder.characters.words(characters)) for characters in spelled])
+    return np.concatenate([array_of(cast("CharacterNetwork", tokens).words(characters)) for characters in spelled])

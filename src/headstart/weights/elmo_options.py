@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headstart.config import lower_first
-from headstart.encoders.elmo import ElmoConfig
+from headstart.encoders.elmo import ElmoConfig, TokenKind
 from headstart.errors import CheckpointError
 from headstart.text.characters import MAX_CHARACTERS
 
@@ -43,7 +43,10 @@ class CharacterOptions(Part):
 
 class Options(Part):
     lstm: LstmOptions
-    char_cnn: CharacterOptions
+    char_cnn: CharacterOptions | None = None
+    """Left out in a model that has a table of words in its place."""
+    tokens: TokenKind | None = None
+    """Ours: a model with a character network may also have a table of words."""
     bidirectional: bool = True
     dropout: float | None = Field(default=None, ge=0, lt=1)
 
@@ -56,22 +59,28 @@ def read_options(path: Path) -> ElmoConfig:
     except ValidationError as error:
         raise CheckpointError(f"{path}: {what_is_wrong(error)}") from error
     characters, lstm = options.char_cnn, options.lstm
-    if characters.max_characters_per_token != MAX_CHARACTERS:
+    if characters is not None and characters.max_characters_per_token != MAX_CHARACTERS:
         raise CheckpointError(
             f"{path}: 'char_cnn.max_characters_per_token' is {characters.max_characters_per_token}; only models with "
             f"{MAX_CHARACTERS}, as all published ones have, can be read."
         )
     settings: dict[str, Any] = {} if options.dropout is None else {"dropout": options.dropout}
+    if characters is None:
+        settings["tokens"] = "words"
+    else:
+        settings |= {
+            "tokens": "both" if options.tokens == "both" else "characters",
+            "filters": characters.filters,
+            "char_width": characters.embedding.dim,
+            "highway": characters.n_highway or 0,
+            "activation": characters.activation,
+        }
     try:
         return ElmoConfig(
             cell=lstm.dim,
             projection=lstm.projection_dim,
             layers=lstm.n_layers,
             directions="both" if options.bidirectional else "forward",
-            filters=characters.filters,
-            char_width=characters.embedding.dim,
-            highway=characters.n_highway or 0,
-            activation=characters.activation,
             cell_clip=lstm.cell_clip,
             projection_clip=lstm.proj_clip,
             residual=lstm.use_skip_connections,
@@ -80,7 +89,7 @@ def read_options(path: Path) -> ElmoConfig:
     except ValidationError as error:  # the other fields were checked as options
         raise CheckpointError(
             f"{path}: 'char_cnn.filters' must be [width, count] pairs with widths from 1 to {MAX_CHARACTERS}; got "
-            f"{str(characters.filters)[:80]}."
+            f"{str(settings.get('filters'))[:80]}."
         ) from error
 
 
@@ -100,14 +109,16 @@ def options_of(config: ElmoConfig) -> str:
 
     n_characters: the original code trains with 261, the rows in the file, and wants 262 in the options to read it.
     """
-    characters = CharacterOptions(
-        embedding=CharacterEmbedding(dim=config.char_width),
-        filters=config.filters,
-        n_highway=config.highway,
-        n_characters=262,
-        max_characters_per_token=MAX_CHARACTERS,
-        activation=config.activation,
-    )
+    characters = None
+    if config.tokens != "words":
+        characters = CharacterOptions(
+            embedding=CharacterEmbedding(dim=config.char_width),
+            filters=config.filters,
+            n_highway=config.highway,
+            n_characters=262,
+            max_characters_per_token=MAX_CHARACTERS,
+            activation=config.activation,
+        )
     lstm = LstmOptions(
         dim=config.cell,
         projection_dim=config.projection,
@@ -117,5 +128,7 @@ def options_of(config: ElmoConfig) -> str:
         proj_clip=config.projection_clip,
     )
     both = config.directions == "both"
-    options = Options(lstm=lstm, char_cnn=characters, bidirectional=both, dropout=config.dropout)
-    return options.model_dump_json(indent=2) + "\n"
+    tokens: TokenKind | None = "both" if config.tokens == "both" else None
+    options = Options(lstm=lstm, char_cnn=characters, tokens=tokens, bidirectional=both, dropout=config.dropout)
+    absent = {name for name in ("char_cnn", "tokens") if getattr(options, name) is None}
+    return options.model_dump_json(indent=2, exclude=absent) + "\n"

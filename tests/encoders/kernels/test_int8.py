@@ -175,7 +175,7 @@ def test_gradients_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "encoder", [Elmo(ElmoConfig(**ELMO_SIZES["tiny"])), Static(StaticConfig(dim=4), 9)], ids=["elmo", "static"]
+    "encoder", [Elmo(ElmoConfig(**ELMO_SIZES["tiny"]), 9), Static(StaticConfig(dim=4), 9)], ids=["elmo", "static"]
 )
 def test_encoders_that_would_not_gain_are_refused(encoder: nn.Module) -> None:
     with pytest.raises(ConfigError, match="int8 is for BERT"):

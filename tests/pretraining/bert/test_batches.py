@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ from headstart.pretraining.bert.batches import (
 )
 
 V = 1000
-PIECES = PieceTable(size=V, pad=0, cls=2, sep=3, mask=4, continues=np.arange(V) % 3 == 0)
+PIECES = PieceTable(size=V, pad=0, cls=2, sep=3, mask=4, continues=np.arange(V) % 3 == 0, log_frequency=np.zeros(V))
 
 
 def corpus(make_shards, documents: int = 60, sentences: int = 12):
@@ -54,8 +56,8 @@ def test_mask_proportions(make_shards) -> None:
 def test_rate_is_an_option_and_the_least_is_one(make_shards) -> None:
     line = np.array([2, 10, 11, 12, 13, 3])
     rng = np.random.default_rng(0)
-    assert len(choose_positions(line, PIECES, 0.5, False, rng)) == 2
-    assert len(choose_positions(line, PIECES, 0.001, False, rng)) == 1
+    assert len(choose_positions(line, PIECES, MaskedConfig(mask_rate=0.5), rng)) == 2
+    assert len(choose_positions(line, PIECES, MaskedConfig(mask_rate=0.001), rng)) == 1
 
 
 def test_marks_and_padding_are_never_hidden(make_shards) -> None:
@@ -71,9 +73,20 @@ def test_whole_words_are_hidden_whole() -> None:
     line = np.array([2, 10, 12, 15, 11, 13, 18, 3])
     words = [{1, 2, 3}, {4}, {5, 6}]
     for seed in range(50):
-        chosen = set(choose_positions(line, PIECES, 0.5, True, np.random.default_rng(seed)).tolist())
+        config = MaskedConfig(mask_rate=0.5, whole_words=True)
+        chosen = set(choose_positions(line, PIECES, config, np.random.default_rng(seed)).tolist())
         assert len(chosen) == 3
         assert all(word <= chosen or not word & chosen for word in words)
+
+
+def test_rare_pieces_are_hidden_in_proportion_to_their_weight() -> None:
+    """One of two pieces is hidden. The rarer has a hundredth of the other's frequency: at 0.5, ten times its chance."""
+    line, rng = np.array([2, 10, 11, 3]), np.random.default_rng(0)
+    log_frequency = np.zeros(V)
+    log_frequency[11] = np.log(0.01)
+    pieces, config = replace(PIECES, log_frequency=log_frequency), MaskedConfig(mask_rate=0.5, rare_first=0.5)
+    hidden = [int(choose_positions(line, pieces, config, rng)[0]) for _ in range(4_000)]
+    assert hidden.count(2) / len(hidden) == pytest.approx(10 / 11, abs=0.02)
 
 
 def test_corruption_draws_from_the_whole_vocabulary() -> None:

@@ -13,8 +13,10 @@ VOCABULARY = Vocabulary(WORDS, np.array([0, 0, 0, *range(20, 0, -1)]))
 V = len(WORDS)
 
 
-def batches(shards, unit="sentence", batch_tokens=60) -> LanguageModelBatches:
-    return LanguageModelBatches(shards, VOCABULARY, unit=unit, longest=16, batch_tokens=batch_tokens, seed=0)
+def batches(shards, unit="sentence", batch_tokens=60, tokens="characters") -> LanguageModelBatches:
+    return LanguageModelBatches(
+        shards, VOCABULARY, tokens=tokens, unit=unit, longest=16, batch_tokens=batch_tokens, seed=0
+    )
 
 
 def random_documents(n=50):
@@ -48,13 +50,34 @@ def test_characters_are_the_words_own_even_outside_the_vocabulary(make_shards) -
     batch = source.collate(np.array([0]))
     assert batch.targets[0].tolist() == [0, 3, 2, 5, 1]
     for place, word in enumerate(["<S>", "w0", "Zürich", "w2", "</S>"]):
-        assert batch.characters[0, place].tolist() == characters_of(word).tolist()
+        assert batch.ids[0, place].tolist() == characters_of(word).tolist()
+
+
+def test_a_table_reads_word_numbers_and_spells_only_what_it_does_not_hold(make_shards) -> None:
+    shards = make_shards([[[3, V, 5]], [[4]]], V, extras=["Zürich"])
+    words, both = (batches(shards, tokens=tokens).collate(np.array([0])) for tokens in ("words", "both"))
+    assert words.ids[0].tolist() == both.ids[0, :, 0].tolist() == [0, 3, 2, 5, 1]
+    assert both.ids[0, 2, 1:].tolist() == characters_of("Zürich").tolist()
+    assert not both.ids[0, [0, 1, 3, 4], 1:].any()
+
+
+def test_each_batch_brings_words_of_the_table_to_spell(make_shards) -> None:
+    source = batches(make_shards(random_documents(), V), tokens="both")
+    batch = source[3]
+    assert batch.spelled is not None
+    words, characters = batch.spelled
+    assert batch.counts()["spelling"] == len(words)
+    assert int(words.min()) >= len(SPECIALS)
+    assert all(row.tolist() == characters_of(WORDS[word]).tolist() for word, row in zip(words, characters, strict=True))
+    again = source[3].spelled
+    assert again is not None
+    assert torch.equal(again[0], words)
 
 
 def test_padding_is_zero_everywhere(make_shards) -> None:
     batch = batches(make_shards([[[3, 4, 5], [6]]], V)).collate(np.array([0, 1]))
     assert batch.mask.tolist() == [[True] * 5, [True] * 3 + [False] * 2]
-    assert not batch.characters[~batch.mask].any()
+    assert not batch.ids[~batch.mask].any()
     assert batch.counts() == {"forward": 6, "backward": 6}
 
 

@@ -23,6 +23,8 @@ class MaskedConfig(Section):
 
     mask_rate: float = Field(default=0.15, gt=0, lt=1)
     """Share of the pieces that are masked and predicted."""
+    rare_first: float = Field(default=0.0, ge=0, le=1)
+    """How much rarer pieces are preferred: the chance of a piece is its frequency to the power of minus this."""
     whole_words: bool = False
     """Choose whole words, so that a word's pieces are masked together."""
     nsp: bool = True
@@ -42,6 +44,8 @@ class PieceTable:
     mask: int
     continues: NDArray[np.bool_]
     """(V,) True where a piece continues a word (##)."""
+    log_frequency: NDArray[np.float64]
+    """(V,) The log of each piece's share of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,7 @@ class MaskedBatches:
         gold: list[NDArray[np.int64]] = []
         for number, row in enumerate(rows):
             line, second_from = row.joined(pieces.cls, pieces.sep)
-            masked = choose_positions(line, pieces, self.config.mask_rate, self.config.whole_words, rng)
+            masked = choose_positions(line, pieces, self.config, rng)
             positions.append(masked + number * T)
             gold.append(line[masked])
             line[masked] = corrupt(line[masked], pieces, rng)
@@ -210,13 +214,17 @@ def split_point(length: int, sentence_ends: NDArray[np.int64], rng: np.random.Ge
 
 
 def choose_positions(
-    line: NDArray[np.int64], pieces: PieceTable, rate: float, whole_words: bool, rng: np.random.Generator
+    line: NDArray[np.int64], pieces: PieceTable, config: MaskedConfig, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The positions to predict: `rate` of the pieces, at least one, never [CLS] or [SEP]; sorted."""
+    """The positions to predict: `mask_rate` of the pieces, at least one, never [CLS] or [SEP]; sorted."""
     candidates = np.flatnonzero((line != pieces.cls) & (line != pieces.sep))
-    wanted = min(len(candidates), max(1, round(rate * len(candidates))))
-    if not whole_words:
-        return np.sort(rng.permutation(candidates)[:wanted])
+    wanted = min(len(candidates), max(1, round(config.mask_rate * len(candidates))))
+    if not config.whole_words:
+        if not config.rare_first:
+            return np.sort(rng.permutation(candidates)[:wanted])
+        # The largest of log weight + Gumbel noise are a draw without replacement in proportion to the weights.
+        keys = rng.gumbel(size=len(candidates)) - config.rare_first * pieces.log_frequency[line[candidates]]
+        return np.sort(candidates[np.argpartition(-keys, wanted - 1)[:wanted]])
     starts = ~pieces.continues[line[candidates]]
     starts[:1] = True
     # A continuation right after [CLS] or [SEP] has lost its word's beginning: it counts as a word of its own.

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from headstart.config import Section, Table, pick
@@ -15,7 +17,7 @@ from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.pretraining.base import Pretraining, RunConfig, Workplace
 from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
 from headstart.pretraining.bert.objective import MaskedLanguageModel
-from headstart.pretraining.initial_vectors import start_from_vectors
+from headstart.pretraining.initial_vectors import initial_vectors, log_frequencies
 from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
 from headstart.progress import Progress
 from headstart.text.shards import Shards
@@ -26,9 +28,12 @@ from headstart.training.optim import OptimizerConfig
 from headstart.training.seeding import freshly_initialised
 
 PUBLISHED_PIECES = 30_522
+PUBLISHED_RATE = 0.15
 RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
 """Peak learning rates: smaller networks take, and need, larger steps."""
 LARGE_BATCH = 4096
+DEVIATION = 0.1
+"""Of embeddings that start from word vectors: large beside the rows that stay random (0.02) and the first updates."""
 
 
 class PiecesConfig(Section):
@@ -47,7 +52,7 @@ class PiecesConfig(Section):
 class BertRun(RunConfig):
     kind: Literal["bert"] = "bert"
     vectors: str | None = None
-    """Folder of a run of word vectors that the embeddings of whole words start from."""
+    """Word vectors that the embeddings of whole words start from: a run, a file, or a name of the catalogue."""
     tokenizer: PiecesConfig = PiecesConfig()
     encoder: BertConfig
     objective: MaskedConfig = MaskedConfig()
@@ -97,15 +102,21 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
     def learner(
         self, config: BertRun, tokenizer: WordPieceTokenizer, corpora: Corpora, place: Workplace
     ) -> Generator[Progress, None, NeuralLearner[MaskedBatch]]:
-        yield from ()
-        pieces = piece_table(tokenizer)
+        log_frequency = log_frequencies(corpora.train.unit_counts())
+        pieces = piece_table(tokenizer, log_frequency.double().numpy())
         train = batches_of(config, pieces, corpora.train)
         valid = None
         if corpora.valid is not None:
             valid = batches_of(self.measurable(config, corpora.valid), pieces, corpora.valid)
         model = freshly_initialised(config.seed, lambda: MaskedLanguageModel(Bert(config.encoder, len(tokenizer))))
+        with torch.no_grad():
+            model.masked.bias.copy_(log_frequency)
         if config.vectors is not None:
-            start_from_vectors(model.encoder.words.weight, tokenizer.pieces, Path(config.vectors), config.seed)
+            embeddings = model.encoder.words.weight
+            initial = yield from initial_vectors(
+                tokenizer.pieces, config.vectors, embeddings.shape[1], config.seed, place.cache
+            )
+            initial.write_to(embeddings, DEVIATION)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:
@@ -120,9 +131,16 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
     def measurable(self, config: BertRun, held_out: Shards) -> BertRun:
         """Without the word vectors it started from, and without next-sentence prediction on a single document.
 
-        One document has no other to draw a random text from; its masked pieces can still be measured.
+        One document has no other to draw a random text from; its masked pieces can still be measured. Masks are the
+        published 15 %, whatever a run trains on, so that runs can be compared.
         """
-        objective = config.objective.model_copy(update={"nsp": config.objective.nsp and held_out.n_documents > 1})
+        objective = config.objective.model_copy(
+            update={
+                "nsp": config.objective.nsp and held_out.n_documents > 1,
+                "mask_rate": PUBLISHED_RATE,
+                "rare_first": 0.0,
+            }
+        )
         return config.model_copy(update={"vectors": None, "objective": objective})
 
 
@@ -131,7 +149,7 @@ def batches_of(config: BertRun, pieces: PieceTable, shards: Shards) -> MaskedBat
     return MaskedBatches(shards, pieces, config.objective, batch_sequences=sequences, seed=config.seed)
 
 
-def piece_table(tokenizer: WordPieceTokenizer) -> PieceTable:
+def piece_table(tokenizer: WordPieceTokenizer, log_frequency: NDArray[np.float64]) -> PieceTable:
     return PieceTable(
         size=len(tokenizer),
         pad=tokenizer.pad,
@@ -139,4 +157,5 @@ def piece_table(tokenizer: WordPieceTokenizer) -> PieceTable:
         sep=tokenizer.sep,
         mask=tokenizer.mask,
         continues=np.array([piece.startswith("##") for piece in tokenizer.pieces]),
+        log_frequency=log_frequency,
     )

@@ -1,8 +1,8 @@
-"""ELMo's batches from shards: sentences <S> w1 .. wn </S>, characters as input, words as targets."""
+"""ELMo's batches from shards: sentences <S> w1 .. wn </S>, as input and as targets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -10,14 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.batches.order import Permutation
-from headstart.pretraining.sequences import Sentences, Sequences, Windows
+from headstart.batches.order import Permutation, seed_of
+from headstart.encoders.elmo import TokenKind
+from headstart.pretraining.sequences import Ids, Sentences, Sequences, Windows
 from headstart.text.characters import MAX_CHARACTERS, character_table, characters_of
 from headstart.text.shards import Shards
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 
 BEGIN, END, UNKNOWN = range(len(SPECIALS))
 POOL_BATCHES = 32
+SPELLED_WORDS = 128
+"""Words of the table that the character network learns to spell in each batch."""
 Unit = Literal["sentence", "window"]
 
 
@@ -25,20 +28,25 @@ Unit = Literal["sentence", "window"]
 class LanguageModelBatch:
     """Sentences with their boundary tokens, <S> w1 .. wn </S>, padded at the end.
 
-    characters: (B, T, C) ids, 0 in padding; mask: (B, T), True at real tokens; targets: (B, T) word ids of all tokens.
+    ids: (B, T) or (B, T, C), as the encoder's token layer reads them, 0 in padding; mask: (B, T), True at real tokens;
+    targets: (B, T) word ids of all tokens; spelled: (n,), words that the character network learns to spell, and their
+    characters, (n, 50), where there is a table whose rows it can learn from.
     """
 
-    characters: Tensor
+    ids: Tensor
     mask: Tensor
     targets: Tensor
+    spelled: tuple[Tensor, Tensor] | None = None
 
     def to(self, device: torch.device) -> LanguageModelBatch:
-        return LanguageModelBatch(self.characters.to(device), self.mask.to(device), self.targets.to(device))
+        spelled = None if self.spelled is None else (self.spelled[0].to(device), self.spelled[1].to(device))
+        return LanguageModelBatch(self.ids.to(device), self.mask.to(device), self.targets.to(device), spelled)
 
     def counts(self) -> dict[str, int]:
         """Targets per direction: every token but the first (forward) or but the last (backward) of its sentence."""
         pairs = int((self.mask[:, 1:] & self.mask[:, :-1]).sum())
-        return {"forward": pairs, "backward": pairs}
+        counts = {"forward": pairs, "backward": pairs}
+        return counts if self.spelled is None else {**counts, "spelling": len(self.spelled[0])}
 
     def parts(self, n: int) -> list[LanguageModelBatch]:
         """Undivided: the two directions run on two cores already."""
@@ -53,11 +61,21 @@ class LanguageModelBatches:
     """
 
     def __init__(
-        self, shards: Shards, vocabulary: Vocabulary, *, unit: Unit, longest: int, batch_tokens: int, seed: int
+        self,
+        shards: Shards,
+        vocabulary: Vocabulary,
+        *,
+        tokens: TokenKind = "characters",
+        unit: Unit,
+        longest: int,
+        batch_tokens: int,
+        seed: int,
     ) -> None:
-        self.shards = shards
+        self.shards, self.vocabulary, self.tokens = shards, vocabulary, tokens
         self.sequences: Sequences = Sentences(shards) if unit == "sentence" else Windows(shards, longest)
         self.table = character_table(vocabulary.words)
+        roots = np.sqrt(vocabulary.counts)
+        self.spelling_shares = np.cumsum(roots) / max(1.0, roots.sum())
         self.seed = seed
         mean_length = 2 + shards.n_units / len(self.sequences)
         self.pool_size = max(POOL_BATCHES, int(POOL_BATCHES * batch_tokens / mean_length))
@@ -74,7 +92,14 @@ class LanguageModelBatches:
         """Batch `number` of the run; numbers go on through the epochs."""
         epoch, place = divmod(number, len(self))
         pool, slot = divmod(place, POOL_BATCHES)
-        return self.collate(self._cut(epoch, pool)[slot])
+        batch = self.collate(self._cut(epoch, pool)[slot])
+        return batch if self.tokens != "both" else replace(batch, spelled=self._words_to_spell(number))
+
+    def _words_to_spell(self, number: int) -> tuple[Tensor, Tensor]:
+        """Drawn by the root of their count; by the count itself, little but the most frequent would be learned."""
+        rng = np.random.default_rng(seed_of(self.seed, "spelling", number))
+        words = np.searchsorted(self.spelling_shares, rng.random(SPELLED_WORDS), side="right")
+        return torch.from_numpy(words), torch.from_numpy(self.table[words].astype(np.int64))
 
     def _cut(self, epoch: int, pool: int) -> list[NDArray[np.int64]]:
         """The sequence numbers of each batch of a pool, the batches in a shuffled order."""
@@ -96,17 +121,27 @@ class LanguageModelBatches:
         words = [self.sequences[int(i)] for i in numbers]
         T = 2 + max((len(ids) for ids in words), default=0)
         targets = np.zeros((len(words), T), dtype=np.int64)
-        characters = np.zeros((len(words), T, MAX_CHARACTERS), dtype=np.int64)
         mask = np.zeros((len(words), T), dtype=bool)
         for row, ids in enumerate(words):
             n = len(ids)
             known = np.where(ids < len(self.table), ids, UNKNOWN)
             targets[row, : n + 2] = np.concatenate([[BEGIN], known, [END]])
             mask[row, : n + 2] = True
-            characters[row, : n + 2] = self.table[targets[row, : n + 2]]
+        ids = targets if self.tokens == "words" else self._spelled(words, mask, targets)
+        return LanguageModelBatch(torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(targets))
+
+    def _spelled(self, words: list[Ids], mask: NDArray[np.bool_], targets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(B, T, C), the characters; those of words in the table are left out, and its number stands before them."""
+        columns = MAX_CHARACTERS + (self.tokens == "both")
+        found = np.zeros((*targets.shape, columns), dtype=np.int64)
+        if self.tokens == "both":
+            found[..., 0] = targets
+        else:
+            found[mask] = self.table[targets[mask]]
+        for row, ids in enumerate(words):
             for place in np.flatnonzero(ids >= len(self.table)):
-                characters[row, 1 + place] = characters_of(self.shards.extra(int(ids[place])))
-        return LanguageModelBatch(torch.from_numpy(characters), torch.from_numpy(mask), torch.from_numpy(targets))
+                found[row, 1 + place, -MAX_CHARACTERS:] = characters_of(self.shards.extra(int(ids[place])))
+        return found
 
 
 def cut_by_work(drawn: NDArray[np.int64], lengths: NDArray[np.int64], n_batches: int) -> list[NDArray[np.int64]]:

@@ -12,6 +12,7 @@ from headstart.config import Section
 from headstart.cores import on_cores
 from headstart.encoders.elmo import Elmo
 from headstart.encoders.kernels.dropout import Dropout
+from headstart.encoders.word_table import SpelledWords, WordTable
 from headstart.heads.language_model import LossTerm, NextWordHead
 from headstart.heads.softmax import CHUNK
 from headstart.pretraining.elmo.batches import LanguageModelBatch, Unit
@@ -25,6 +26,8 @@ class LanguageModelConfig(Section):
     """Loss over every word, or over sampled words in training; auto samples when words exceed twice `samples`."""
     samples: int = Field(default=8192, ge=1)
     """Words drawn per direction and step when the softmax is sampled."""
+    tie: bool = False
+    """The softmax shares the table of words, which needs encoder.tokens words or both."""
     unit: Unit = "sentence"
     """Where the LSTM starts from zero: at each sentence, or at each window of a document."""
     longest: int = Field(default=128, ge=2)
@@ -43,25 +46,30 @@ class ElmoLanguageModel(Objective[LanguageModelBatch]):
     def __init__(self, encoder: Elmo, vocabulary_size: int, config: LanguageModelConfig | None = None) -> None:
         super().__init__()
         self.encoder = encoder
-        samples = (config or LanguageModelConfig()).samples_of(vocabulary_size)
-        self.head = NextWordHead(encoder.config.projection, vocabulary_size, samples)
+        config = config or LanguageModelConfig()
+        samples = config.samples_of(vocabulary_size)
+        self.head = NextWordHead(encoder.config.projection, vocabulary_size, samples, tied=config.tie)
         self.dropout = Dropout(encoder.config.dropout)
 
     def forward(self, batch: LanguageModelBatch, generator: torch.Generator | None = None) -> dict[str, LossTerm]:
         """For <S> w1 .. wn </S>, forward sums over w1 .. </S>, backward over wn .. <S>."""
-        top = self.encoder.hidden_states(batch.characters, batch.mask)[-1]
+        top = self.encoder.hidden_states(batch.ids, batch.mask, layers=[-1])[0]
         followed = batch.mask[:, 1:] & batch.mask[:, :-1]
         width = self.encoder.config.projection
         states = {"forward": (top[:, :-1, :width][followed], batch.targets[:, 1:][followed])}
         if self.encoder.config.directions == "both":
             states["backward"] = top[:, 1:, width:][followed], batch.targets[:, :-1][followed]
+        table = self.encoder.tokens.weight if isinstance(self.encoder.tokens, WordTable) else None
         # Each direction's softmax runs on a core of its own. Each also draws from a generator of its own, so that the
         # samples do not depend on which direction comes first.
         works = [
-            partial(self.head, self.dropout(h), words, None if generator is None else spawned(generator))
+            partial(self.head, self.dropout(h), words, None if generator is None else spawned(generator), table)
             for h, words in states.values()
         ]
-        return dict(zip(states, on_cores(works), strict=True))
+        terms = dict(zip(states, on_cores(works), strict=True))
+        if self.training and batch.spelled is not None and isinstance(self.encoder.tokens, SpelledWords):
+            terms["spelling"] = LossTerm(self.encoder.tokens.spelling_loss(*batch.spelled), len(batch.spelled[0]), None)
+        return terms
 
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, a chunk of logits and its gradient, and about ten arrays of sampled logits."""

@@ -7,19 +7,26 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
+import torch
+from pydantic import model_validator
+
 from headstart.config import Table, pick
+from headstart.encoders.character_network import CharacterNetwork
 from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
+from headstart.encoders.word_table import WordTable
+from headstart.heads.language_model import NextWordHead
 from headstart.pretraining.base import Pretraining, RunConfig, Workplace
-from headstart.pretraining.elmo.batches import LanguageModelBatch, LanguageModelBatches
+from headstart.pretraining.elmo.batches import BEGIN, END, UNKNOWN, LanguageModelBatch, LanguageModelBatches
 from headstart.pretraining.elmo.objective import ElmoLanguageModel, LanguageModelConfig
 from headstart.pretraining.elmo.spelling import teach_spelling
+from headstart.pretraining.initial_vectors import InitialVectors, initial_vectors, log_frequencies
 from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
 from headstart.pretraining.words import WordsConfig, learn_words
 from headstart.progress import Progress
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora
 from headstart.text.tokenizer import WordTokenizer
-from headstart.text.vocabulary import Vocabulary
+from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.training.optim import OptimizerConfig
 from headstart.training.seeding import freshly_initialised
 
@@ -32,11 +39,17 @@ LARGE_BATCH = 2048
 class ElmoRun(RunConfig):
     kind: Literal["elmo"] = "elmo"
     vectors: str | None = None
-    """Folder of a run of word vectors that the character network is taught to spell first."""
+    """Word vectors that the first layer and the softmax start from: a run, a file, or a catalogue name."""
     tokenizer: WordsConfig = WordsConfig()
     encoder: ElmoConfig
     objective: LanguageModelConfig = LanguageModelConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
+
+    @model_validator(mode="after")
+    def only_a_table_is_shared(self) -> ElmoRun:
+        if self.objective.tie and self.encoder.tokens == "characters":
+            raise ValueError("objective.tie shares the table of words, and encoder.tokens 'characters' has none")
+        return self
 
 
 class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
@@ -75,10 +88,16 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
         train = batches_of(config, tokenizer.vocabulary, corpora.train)
         valid = None if corpora.valid is None else batches_of(config, tokenizer.vocabulary, corpora.valid)
         model = freshly_initialised(
-            config.seed, lambda: ElmoLanguageModel(Elmo(config.encoder), len(tokenizer), config.objective)
+            config.seed,
+            lambda: ElmoLanguageModel(Elmo(config.encoder, len(tokenizer)), len(tokenizer), config.objective),
         )
+        start_output(model.head, tokenizer.vocabulary, corpora.train)
         if config.vectors is not None:
-            yield from teach_spelling(model.encoder.characters, tokenizer.vocabulary, Path(config.vectors), config.seed)
+            words = tokenizer.vocabulary.words
+            initial = yield from initial_vectors(
+                words, config.vectors, config.encoder.projection, config.seed, place.cache
+            )
+            yield from start_from(model, initial, tokenizer.vocabulary, config.seed)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: ElmoRun, vocabulary_size: int) -> int:
@@ -86,22 +105,46 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
         encoder = config.encoder
         width, filters = encoder.projection, sum(count for _, count in encoder.filters)
         directions = 2 if encoder.directions == "both" else 1
-        softmax = vocabulary_size * (width + 1)
+        softmax = vocabulary_size * (1 if config.objective.tie else width + 1)
+        table = 0 if encoder.tokens == "characters" else vocabulary_size * width
         # Four gates that read the layer below and the projected state, and the projection of the cell.
         lstms = directions * encoder.layers * (4 * encoder.cell * 2 * width + encoder.cell * width)
         # Each highway layer has a transform and a gate.
-        characters = encoder.highway * 2 * filters * filters + filters * width
-        return BYTES_PER_PARAMETER * (softmax + lstms + characters)
+        characters = 0 if encoder.tokens == "words" else encoder.highway * 2 * filters * filters + filters * width
+        return BYTES_PER_PARAMETER * (softmax + table + lstms + characters)
 
     def measurable(self, config: ElmoRun, held_out: Shards) -> ElmoRun:
         """The weights come from the run, so the word vectors it started from are not needed."""
         return config.model_copy(update={"vectors": None})
 
 
+def start_output(head: NextWordHead, vocabulary: Vocabulary, train: Shards) -> None:
+    """The bias of the softmax starts from how often each word is a target, so that this need not be learned."""
+    counts = vocabulary.counts.copy()
+    counts[[BEGIN, END]] = train.n_sentences
+    counts[UNKNOWN] = max(0, train.n_units - int(counts[len(SPECIALS) :].sum()))
+    with torch.no_grad():
+        head.bias.copy_(log_frequencies(counts))
+
+
+def start_from(
+    model: ElmoLanguageModel, initial: InitialVectors, vocabulary: Vocabulary, seed: int
+) -> Generator[Progress, None, None]:
+    """Both ends of the language model start from word vectors: what a word is read as, and what predicts it."""
+    tokens = model.encoder.tokens
+    if model.head.weight is not None:
+        initial.write_to(model.head.weight, model.head.scale)
+    if isinstance(tokens, WordTable):
+        initial.write_to(tokens.weight, 1.0)
+    elif isinstance(tokens, CharacterNetwork):
+        yield from teach_spelling(tokens, vocabulary, initial, seed)
+
+
 def batches_of(config: ElmoRun, vocabulary: Vocabulary, shards: Shards) -> LanguageModelBatches:
     return LanguageModelBatches(
         shards,
         vocabulary,
+        tokens=config.encoder.tokens,
         unit=config.objective.unit,
         longest=config.objective.longest,
         batch_tokens=config.training.batch,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
 from headstart.batches.order import seed_of
 from headstart.encoders.character_network import CharacterNetwork
-from headstart.pretraining.initial_vectors import vectors_of
+from headstart.pretraining.initial_vectors import InitialVectors
 from headstart.progress import Progress
 from headstart.text.characters import character_table
 from headstart.text.vocabulary import Vocabulary
@@ -19,14 +18,14 @@ STEPS, BATCH_WORDS, RATE = 1_200, 256, 1e-2
 
 
 def teach_spelling(
-    network: CharacterNetwork, vocabulary: Vocabulary, run: Path, seed: int, steps: int = STEPS
+    network: CharacterNetwork, vocabulary: Vocabulary, initial: InitialVectors, seed: int, steps: int = STEPS
 ) -> Generator[Progress, None, float]:
-    """Train a character network to give the words of `run` their vectors from their characters; the last loss.
+    """Train a character network to give words their vectors from their characters; the last loss.
 
     The loss is the mean squared error; giving every word the mean vector would make it 1. Words are drawn by the root
     of their count: drawn by the count itself, little but the few most frequent would be learned.
     """
-    rows, vectors = vectors_of(vocabulary.words, run, network.projection.out_features, seed)
+    rows, vectors = initial.rows, initial.vectors
     characters = torch.from_numpy(character_table([vocabulary.words[row] for row in rows.tolist()]))
     weights = torch.from_numpy(vocabulary.counts)[rows].double().clamp(min=1).sqrt()
     optimizer = torch.optim.Adam(network.parameters(), lr=RATE, fused=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from torch import nn
 
@@ -23,11 +23,14 @@ TOKENS = ("batch", "length")
 class OnnxEncoder(ABC, Generic[EncoderT]):
     """An encoder that is being added to a graph."""
 
-    example: ClassVar[Example]
-
     def __init__(self, encoder: EncoderT, graph: Graph) -> None:
         self.encoder = encoder
         self.graph = graph
+
+    @property
+    @abstractmethod
+    def example(self) -> Example:
+        """Code that makes the inputs for one text."""
 
     @abstractmethod
     def add_layers(self) -> list[str]:

@@ -14,39 +14,56 @@ from headstart.encoders.character_network import CharacterNetwork, Highway
 from headstart.encoders.elmo import CHARACTERS_PER_WORD, Elmo
 from headstart.encoders.kernels.spelling import BATCH_PADDING, WORD_PADDING
 from headstart.encoders.lstm import LstmLayer
+from headstart.encoders.token_layer import TokenLayer
+from headstart.encoders.word_table import UNKNOWN_ID, SpelledWords, WordTable
+from headstart.errors import ConfigError
 from headstart.weights.onnx.base import TOKENS, OnnxEncoder
 from headstart.weights.onnx.folder import Example
 from headstart.weights.onnx.graph import Graph, tensor_type
 
 ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh"}
+SPLIT = """from headstart.text.tokenizer import load_tokenizer
+
+encoded = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .")
+words = encoded.units
+"""
+EXAMPLE_IDS: dict[type[TokenLayer], str] = {
+    CharacterNetwork: f"""from headstart.text.characters import character_table
+{SPLIT}inputs = {{"characters": character_table(["<S>", *words, "</S>"])[None].astype(np.int64)}}""",
+    WordTable: f"""{SPLIT}inputs = {{"words": np.array([[0, *encoded.ids, 1]])}}""",
+    SpelledWords: f"""from headstart.text.characters import character_table
+{SPLIT}numbers = np.array([0, *encoded.ids, 1])[:, None]  # <S> .. </S>; of a word outside the vocabulary, 2
+spelled = np.concatenate([numbers, character_table(["<S>", *words, "</S>"])], axis=1)
+inputs = {{"words_and_characters": spelled[None]}}""",
+}
+"""Code that makes the input of one sentence, for each token layer."""
 
 
 class OnnxElmo(OnnxEncoder[Elmo]):
-    example = Example(
-        inputs="""import numpy as np, onnxruntime, pathlib
-from headstart.text.characters import character_table
-from headstart.text.tokenizer import load_tokenizer
-
-words = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .").units
-inputs = {"characters": character_table(["<S>", *words, "</S>"])[None], "mask": np.ones((1, len(words) + 2))}""",
-        word_starts="range(1, len(words) + 1)",
-    )
+    @property
+    def example(self) -> Example:
+        return Example(
+            inputs=f"""import numpy as np, onnxruntime, pathlib
+{EXAMPLE_IDS[type(self.encoder.tokens)]}
+inputs["mask"] = np.ones((1, len(words) + 2), dtype=np.int64)""",
+            word_starts="range(1, len(words) + 1)",
+        )
 
     def add_layers(self) -> list[str]:
         graph, encoder = self.graph, self.encoder
-        characters = graph.input("characters", (*TOKENS, CHARACTERS_PER_WORD))
+        ids = add_ids(graph, encoder.tokens)
         mask = graph.input("mask", TOKENS)
         real = graph.is_real(mask)
         lengths = graph.op("ReduceSum", mask, graph.integers(1), keepdims=0)
-        vectors, which = distinct_words(graph, encoder.characters, characters, mask)
-        words = graph.keep(graph.op("Gather", vectors, which), real)
+        vectors = add_tokens(graph, encoder.tokens, ids, mask)
+        words = graph.keep(vectors, real)
         states = [graph.op("Concat", *[words] * encoder.directions, axis=2)]
 
         def reversed_in_time(x: str) -> str:
             return graph.op("ReverseSequence", x, lengths, batch_axis=1, time_axis=0)
 
         # The LSTM reads (T, B, D). The backward direction keeps every text reversed from the first layer to the last.
-        x = graph.op("Gather", vectors, graph.op("Transpose", which, perm=[1, 0]))
+        x = graph.op("Transpose", vectors, perm=[1, 0, 2])
         read = [x, reversed_in_time(x)][: encoder.directions]
         layers: Iterable[Any] = encoder.layers
         for depth, layer in enumerate(layers):
@@ -59,8 +76,32 @@ inputs = {"characters": character_table(["<S>", *words, "</S>"])[None], "mask": 
         return states
 
 
-def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> tuple[str, str]:
-    """The vector of each distinct word, (U, P), and which word each token is, (B, T). Padding counts as a word."""
+def add_ids(graph: Graph, tokens: TokenLayer) -> str:
+    """The input that holds the words, whose name says what it is."""
+    if isinstance(tokens, SpelledWords):
+        return graph.input("words_and_characters", (*TOKENS, 1 + CHARACTERS_PER_WORD))
+    if isinstance(tokens, WordTable):
+        return graph.input("words", TOKENS)
+    return graph.input("characters", (*TOKENS, CHARACTERS_PER_WORD))
+
+
+def add_tokens(graph: Graph, tokens: TokenLayer, ids: str, mask: str) -> str:
+    """The token layer: the vector of every token, (B, T, P)."""
+    if isinstance(tokens, CharacterNetwork):
+        return spelled_words(graph, tokens, ids, mask)
+    if not isinstance(tokens, WordTable):
+        raise ConfigError(f"ELMo's token layer {type(tokens).__name__} cannot be exported as ONNX.")
+    table = graph.weight("word_table", tokens.weight)
+    if not isinstance(tokens, SpelledWords):
+        return graph.op("Gather", table, ids)
+    numbers, characters = graph.ops("Split", ids, graph.integers(1, CHARACTERS_PER_WORD), results=2, axis=2)
+    known = graph.op("Gather", table, graph.op("Squeeze", numbers, graph.integers(2)))
+    spelled = spelled_words(graph, tokens.characters, characters, mask)
+    return graph.op("Where", graph.op("Equal", numbers, graph.scalar(UNKNOWN_ID)), spelled, known)
+
+
+def spelled_words(graph: Graph, network: CharacterNetwork, characters: str, mask: str) -> str:
+    """(B, T, 50) -> (B, T, P), computing each distinct word once. Padding counts as a word."""
     rows = graph.op("Reshape", characters, graph.integers(-1, CHARACTERS_PER_WORD))
     distinct, _, places = graph.ops("Unique", rows, results=3, axis=0, sorted=0)
     which = graph.op("Reshape", places, graph.op("Shape", mask))
@@ -69,7 +110,7 @@ def distinct_words(graph: Graph, network: CharacterNetwork, characters: str, mas
     highways: Iterable[Any] = network.highways
     for number, highway in enumerate(highways):
         x = add_highway(graph, f"highways.{number}", highway, x)
-    return graph.linear(x, "projection", network.projection), which
+    return graph.op("Gather", graph.linear(x, "projection", network.projection), which)
 
 
 def trim(graph: Graph, characters: str, widest: int) -> str:

@@ -5,7 +5,7 @@ Letters: K layers, B batch, T tokens, W words, D width, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from headstart.errors import ConfigError
 from headstart.heads.classify import ClassifyHead
+from headstart.heads.pool import Pool, SeveralPools, pool_names
 from headstart.mix import CONCATENATED, Attention, Mix, Scalar
-from headstart.model import Model
+from headstart.model import Model, Reader
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer
 from headstart.weights.new_folder import check_free
@@ -56,26 +57,26 @@ def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], 
     C = head.output.out_features
     if len(labels) != C:
         raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given.")
-    graph = Graph()
-    added = onnx_encoder(model.encoder, graph)
+    encoder, graph = model.only_reader.encoder, Graph()
+    added = onnx_encoder(encoder, graph)
     logits = add_task_network(graph, model, head, added)
     graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
     graph.output("logits", logits, ("batch", C))
-    with_first = head.config.reads_first_position and model.encoder.marks > 0
+    with_first = head.config.reads_first_position and encoder.marks > 0
     example = model_example(added.example, with_first=with_first)
-    OnnxFolder(graph, model.encoder, tokenizer, labels, example).write(folder)
+    OnnxFolder(graph, encoder, tokenizer, labels, example).write(folder)
 
 
 def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: OnnxEncoder[Any]) -> str:
     """The encoder, then what `Model.read` does at the words: logits (B, C)."""
-    states = encoder.add_layers()
+    reader, states = model.only_reader, encoder.add_layers()
     starts = graph.input("word_starts", ("batch", "words"))
     real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
     places = graph.op("Unsqueeze", graph.op("Max", starts, graph.scalar(0)), graph.integers(-1))
     layers = [graph.op("GatherND", state, places, batch_dims=1) for state in states]
-    if model.standardises:
-        layers = [standardised(graph, model, k, layer) for k, layer in enumerate(layers)]
-    mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in model.placed_mixes()}
+    if reader.standardises:
+        layers = [standardised(graph, reader, k, layer) for k, layer in enumerate(layers)]
+    mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in reader.placed_mixes()}
     words = add_recurrent(graph, head, mixed.get("input", layers[0]), real)
     if "output" in mixed:
         words = graph.op("Concat", mixed["output"], words, axis=2)
@@ -83,13 +84,13 @@ def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: On
     if model.pooled() is not None:
         text = encoder.add_pooled(words)
     else:
-        text = POOLS[head.config.pool](graph, head, words, real)
+        text = add_pools(graph, head.pool, head.config.pool, words, real)
     return graph.linear(text, "output", head.output)
 
 
-def standardised(graph: Graph, model: Model, k: int, layer: str) -> str:
-    moved = graph.op("Sub", layer, graph.weight(f"shift.{k}", model.shift[k, 0, 0]))
-    return graph.op("Mul", moved, graph.weight(f"scale.{k}", model.scale[k, 0, 0]))
+def standardised(graph: Graph, reader: Reader, k: int, layer: str) -> str:
+    moved = graph.op("Sub", layer, graph.weight(f"shift.{k}", reader.shift[k, 0, 0]))
+    return graph.op("Mul", moved, graph.weight(f"scale.{k}", reader.scale[k, 0, 0]))
 
 
 def add_mix(graph: Graph, name: str, mix: Mix, layers: Sequence[str]) -> str:
@@ -170,40 +171,48 @@ def reordered(values: Tensor, order: Sequence[int]) -> Tensor:
     return torch.cat([parts[gate] for gate in order])
 
 
-def last_state(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def add_pools(graph: Graph, pool: Pool, kind: str, x: str, real: str) -> str:
+    """(B, W, D) -> (B, D), or D times the number of pools that are joined."""
+    names = pool_names(kind)
+    modules: Iterable[Any] = pool.pools if isinstance(pool, SeveralPools) else [pool]
+    found = [POOLS[name](graph, module, x, real) for name, module in zip(names, modules, strict=True)]
+    return found[0] if len(found) == 1 else graph.op("Concat", *found, axis=1)
+
+
+def last_state(graph: Graph, pool: Pool, x: str, real: str) -> str:
     lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int64)), graph.integers(1))
     last = graph.op("Max", graph.op("Sub", lengths, graph.scalar(1)), graph.scalar(0))
     end = graph.op("GatherND", x, last, batch_dims=1)
-    split, width = int(head.pool.split), head.output.in_features
+    split, width = pool.split, pool.out_width
     forward = graph.slice(end, 1, 0, split)
-    backward = graph.slice(first_word(graph, head, x, real), 1, split, width)
+    backward = graph.slice(first_word(graph, pool, x, real), 1, split, width)
     return graph.op("Concat", forward, backward, axis=1)
 
 
-def mean_of_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def mean_of_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
     counts = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.float32)), graph.integers(1))
     total = graph.op("ReduceSum", x, graph.integers(1), keepdims=0)
     return graph.op("Div", total, graph.op("Max", counts, graph.number(1.0)))
 
 
-def max_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def max_over_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
     largest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
     any_word = graph.op("ReduceMax", graph.op("Cast", real, to=tensor_type(np.int32)), axes=[1], keepdims=0)
     return graph.keep(largest, graph.is_real(any_word))  # zero for a text without words
 
 
-def attention_over_words(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
-    query: Any = head.pool.query
+def attention_over_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
+    query: Any = pool.query
     scores = graph.op("MatMul", x, graph.weight("pool.query", query[:, None]))
     shares = graph.op("Softmax", graph.keep(scores, real, LEAST), axis=1)
     return graph.op("ReduceSum", graph.op("Mul", shares, x), graph.integers(1), keepdims=0)
 
 
-def first_word(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
+def first_word(graph: Graph, pool: Pool, x: str, real: str) -> str:
     return graph.op("Gather", x, graph.scalar(0), axis=1)
 
 
-POOLS: dict[str, Callable[[Graph, ClassifyHead, str, str], str]] = {
+POOLS: dict[str, Callable[[Graph, Pool, str, str], str]] = {
     "last": last_state,
     "mean": mean_of_words,
     "max": max_over_words,
