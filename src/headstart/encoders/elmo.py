@@ -93,7 +93,7 @@ ELMO_SIZES: dict[str, Table] = {
     "tiny": {
         "tokens": "both",
         "cell": 256,
-        "projection": 64,
+        "projection": 128,
         "filters": [[1, 16], [2, 32], [3, 64], [4, 64], [5, 64]],
         "highway": 1,
     },

@@ -64,7 +64,7 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
             "optimizer": {"learning_rate": RATES[size], "weight_decay": 0.0, "clip": 10.0},
             "tokenizer": {"min_count": 2},
             # The published 8,192 samples would be most of the smallest network's work.
-            "objective": {"samples": 2_048 if size == "tiny" else 8_192},
+            "objective": {"samples": 4_096 if size == "tiny" else 8_192},
             "training": {
                 "epochs": 3.0,
                 "batch": batch_tokens(size, LARGE_BATCH),
