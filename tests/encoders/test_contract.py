@@ -13,8 +13,8 @@ from headstart.config import resolve
 from headstart.encoders.base import Encoder
 from headstart.encoders.elmo import Elmo
 from headstart.encoders.registry import ENCODERS, build_encoder
-from headstart.encoders.word_table import UNKNOWN_ID
 from headstart.errors import ConfigError
+from headstart.text.vocabulary import UNKNOWN_ID
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind in ENCODERS),

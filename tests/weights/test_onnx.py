@@ -19,7 +19,6 @@ from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.kernels.spelling import WORD_PADDING
 from headstart.encoders.static import Static, StaticConfig
-from headstart.encoders.word_table import UNKNOWN_ID
 from headstart.errors import CheckpointError, ConfigError
 from headstart.heads.classify import ClassifyHead
 from headstart.heads.classify import ClassifyHeadConfig as NetworkConfig
@@ -31,7 +30,7 @@ from headstart.mix import MIXES, MixConfig
 from headstart.model import PLACES, Model, build_reader, widths_for_head
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
-from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.text.vocabulary import SPECIALS, UNKNOWN_ID, Vocabulary
 from headstart.text.wordpiece import SPECIALS as PIECE_SPECIALS
 from headstart.text.wordpiece import build_wordpiece
 from headstart.weights.onnx import graph as onnx_graph

@@ -26,11 +26,10 @@ from headstart.encoders.token_layer import TokenLayer
 from headstart.encoders.word_table import SpelledWords, WordTable
 from headstart.errors import ConfigError
 from headstart.text.tokenizer import Tokenizer
-from headstart.text.vocabulary import SENTENCE_END, SENTENCE_START, SPECIALS
+from headstart.text.vocabulary import END_ID, SENTENCE_END, SENTENCE_START, START_ID
 
 PUBLISHED_FILTERS = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
 CHARACTERS_PER_WORD = 50
-START_ID, END_ID = SPECIALS.index(SENTENCE_START), SPECIALS.index(SENTENCE_END)
 TokenKind = Literal["characters", "words", "both"]
 NAME_OF_TOKENS = {"characters": "characters", "words": "words", "both": "words"}
 """The name of the token layer in the weights; that of characters is older than the others."""

@@ -18,9 +18,8 @@ from headstart.encoders.character_network import CharacterNetwork
 from headstart.encoders.kernels.prefix_tree import order_by_appearance
 from headstart.encoders.token_layer import TokenLayer
 from headstart.text.characters import MAX_CHARACTERS, characters_of
-from headstart.text.vocabulary import SPECIALS, UNKNOWN
+from headstart.text.vocabulary import UNKNOWN_ID
 
-UNKNOWN_ID = SPECIALS.index(UNKNOWN)
 SMALLEST_VARIANCE = 1e-6
 
 

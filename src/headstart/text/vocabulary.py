@@ -16,6 +16,7 @@ from headstart.errors import CheckpointError, DataError
 from headstart.text.building import CACHE_ADVICE
 
 SENTENCE_START, SENTENCE_END, UNKNOWN = SPECIALS = ("<S>", "</S>", "<UNK>")
+START_ID, END_ID, UNKNOWN_ID = range(len(SPECIALS))
 HEADER = "# headstart words lowercase="
 COUNTS_HEADER = "# headstart counts"
 

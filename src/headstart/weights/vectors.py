@@ -17,7 +17,7 @@ from headstart.pretrained import Pretrained
 from headstart.progress import Progress
 from headstart.text.formats import Source
 from headstart.text.tokenizer import WordTokenizer
-from headstart.text.vocabulary import SPECIALS, UNKNOWN, Vocabulary
+from headstart.text.vocabulary import SPECIALS, UNKNOWN, UNKNOWN_ID, Vocabulary
 from headstart.weights.vector_blocks import Block, Unpacked, binary_blocks, parse_vectors, text_blocks
 from headstart.weights.vector_files import Layout, layout_of
 
@@ -110,7 +110,7 @@ class Table:
             if not word:
                 continue
             if word in SPECIALS or word == OTHER_UNKNOWN:
-                row = SPECIALS.index(word) if word in SPECIALS else SPECIALS.index(UNKNOWN)
+                row = SPECIALS.index(word) if word in SPECIALS else UNKNOWN_ID
                 if word not in self.specials and (word != OTHER_UNKNOWN or UNKNOWN not in self.specials):
                     yield position, row
                 elif word in SPECIALS:
@@ -129,7 +129,7 @@ class Table:
         kept = len(self.index)
         self.vectors.resize((len(SPECIALS) + kept, self.layout.dim), refcheck=False)
         if not self.specials & {UNKNOWN, OTHER_UNKNOWN}:
-            self.vectors[SPECIALS.index(UNKNOWN)] = self.vectors[len(SPECIALS) :].mean(axis=0, dtype=np.float64)
+            self.vectors[UNKNOWN_ID] = self.vectors[len(SPECIALS) :].mean(axis=0, dtype=np.float64)
         # The files have no counts, but are sorted by frequency: falling counts keep that order.
         counts = np.concatenate([np.zeros(len(SPECIALS), np.int64), np.arange(kept, 0, -1, dtype=np.int64)])
         vocabulary = Vocabulary((*SPECIALS, *self.index), counts, self.lowercase)

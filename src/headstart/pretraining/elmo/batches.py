@@ -15,9 +15,8 @@ from headstart.encoders.elmo import TokenKind
 from headstart.pretraining.sequences import Ids, Sentences, Sequences, Windows
 from headstart.text.characters import MAX_CHARACTERS, character_table, characters_of
 from headstart.text.shards import Shards
-from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.text.vocabulary import END_ID, START_ID, UNKNOWN_ID, Vocabulary
 
-BEGIN, END, UNKNOWN = range(len(SPECIALS))
 POOL_BATCHES = 32
 SPELLED_WORDS = 128
 """Words of the table that the character network learns to spell in each batch."""
@@ -124,8 +123,8 @@ class LanguageModelBatches:
         mask = np.zeros((len(words), T), dtype=bool)
         for row, ids in enumerate(words):
             n = len(ids)
-            known = np.where(ids < len(self.table), ids, UNKNOWN)
-            targets[row, : n + 2] = np.concatenate([[BEGIN], known, [END]])
+            known = np.where(ids < len(self.table), ids, UNKNOWN_ID)
+            targets[row, : n + 2] = np.concatenate([[START_ID], known, [END_ID]])
             mask[row, : n + 2] = True
         ids = targets if self.tokens == "words" else self._spelled(words, mask, targets)
         return LanguageModelBatch(torch.from_numpy(ids), torch.from_numpy(mask), torch.from_numpy(targets))

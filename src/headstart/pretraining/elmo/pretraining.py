@@ -16,7 +16,7 @@ from headstart.encoders.elmo import ELMO_SIZES, Elmo, ElmoConfig
 from headstart.encoders.word_table import WordTable
 from headstart.heads.language_model import NextWordHead
 from headstart.pretraining.base import Pretraining, RunConfig, Workplace
-from headstart.pretraining.elmo.batches import BEGIN, END, UNKNOWN, LanguageModelBatch, LanguageModelBatches
+from headstart.pretraining.elmo.batches import LanguageModelBatch, LanguageModelBatches
 from headstart.pretraining.elmo.objective import ElmoLanguageModel, LanguageModelConfig
 from headstart.pretraining.elmo.spelling import teach_spelling
 from headstart.pretraining.initial_vectors import InitialVectors, initial_vectors, log_frequencies
@@ -26,7 +26,7 @@ from headstart.progress import Progress
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora
 from headstart.text.tokenizer import WordTokenizer
-from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.text.vocabulary import END_ID, SPECIALS, START_ID, UNKNOWN_ID, Vocabulary
 from headstart.training.optim import OptimizerConfig
 from headstart.training.seeding import freshly_initialised
 
@@ -121,8 +121,8 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
 def start_output(head: NextWordHead, vocabulary: Vocabulary, train: Shards) -> None:
     """The bias of the softmax starts from how often each word is a target, so that this need not be learned."""
     counts = vocabulary.counts.copy()
-    counts[[BEGIN, END]] = train.n_sentences
-    counts[UNKNOWN] = max(0, train.n_units - int(counts[len(SPECIALS) :].sum()))
+    counts[[START_ID, END_ID]] = train.n_sentences
+    counts[UNKNOWN_ID] = max(0, train.n_units - int(counts[len(SPECIALS) :].sum()))
     with torch.no_grad():
         head.bias.copy_(log_frequencies(counts))
 

@@ -15,8 +15,9 @@ from headstart.encoders.elmo import CHARACTERS_PER_WORD, Elmo
 from headstart.encoders.kernels.spelling import BATCH_PADDING, WORD_PADDING
 from headstart.encoders.lstm import LstmLayer
 from headstart.encoders.token_layer import TokenLayer
-from headstart.encoders.word_table import UNKNOWN_ID, SpelledWords, WordTable
+from headstart.encoders.word_table import SpelledWords, WordTable
 from headstart.errors import ConfigError
+from headstart.text.vocabulary import UNKNOWN_ID
 from headstart.weights.onnx.base import TOKENS, OnnxEncoder
 from headstart.weights.onnx.folder import Example
 from headstart.weights.onnx.graph import Graph, tensor_type
