@@ -16,6 +16,7 @@ from headstart.config import Section, Table, pick
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.pretraining.base import Pretraining, RunConfig, Workplace
 from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
+from headstart.pretraining.bert.local_attention import start_local
 from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.initial_vectors import initial_vectors, log_frequencies
 from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
@@ -32,6 +33,8 @@ PUBLISHED_RATE = 0.15
 RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
 """Peak learning rates: smaller networks take, and need, larger steps."""
 LARGE_BATCH = 4096
+PUBLISHED_START = ("base", "large")
+"""Sizes that no CPU trains; they are trained for long enough to find the neighbours by themselves."""
 DEVIATION = 0.1
 """Of embeddings that start from word vectors: large beside the rows that stay random (0.02) and the first updates."""
 
@@ -53,6 +56,8 @@ class BertRun(RunConfig):
     kind: Literal["bert"] = "bert"
     vectors: str | None = None
     """Word vectors that the embeddings of whole words start from: a run, a file, or a name of the catalogue."""
+    attention: Literal["local", "random"] = "random"
+    """How attention starts: with heads that read the neighbours of a piece, or as published."""
     tokenizer: PiecesConfig = PiecesConfig()
     encoder: BertConfig
     objective: MaskedConfig = MaskedConfig()
@@ -76,6 +81,7 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
         size = size or given.get("size") or "mini"
         return {
             "size": size,
+            "attention": "random" if size in PUBLISHED_START else "local",
             "encoder": copy.deepcopy(pick(BERT_SIZES, size, "BERT size")),
             "optimizer": {"learning_rate": RATES[size]},
             "training": {"epochs": 3.0, "batch": batch_tokens(size, LARGE_BATCH), "warmup": 0.06},
@@ -117,6 +123,8 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
                 tokenizer.pieces, config.vectors, embeddings.shape[1], config.seed, place.cache
             )
             initial.write_to(embeddings, DEVIATION)
+        if config.attention == "local":
+            start_local(model.encoder, config.seed)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:
