@@ -22,15 +22,6 @@ SENTENCES = ["The cat likes the film .", "Nobody", "her sister watches old songs
 HEADS = {"elmo": {"head"}, "bert": {"masked", "next"}}
 
 
-@pytest.fixture(scope="module")
-def compact_runs(pretrained_runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The compact copy of each run, by kind."""
-    folder = tmp_path_factory.mktemp("compact")
-    for kind, run in pretrained_runs.items():
-        result_of(headstart.export(run, "compact", folder / kind))
-    return {kind: folder / kind for kind in pretrained_runs}
-
-
 @pytest.mark.parametrize("kind", ENCODERS)
 def test_it_gives_nearly_the_same_vectors_and_has_its_heads(
     kind: str, pretrained_runs: dict[str, Path], compact_runs: dict[str, Path]
