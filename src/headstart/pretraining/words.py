@@ -7,19 +7,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from headstart.config import Section
-from headstart.pretraining.base import Workplace
+from headstart.pretraining.base import VocabularyConfig, Workplace
 from headstart.progress import Progress
 from headstart.text.documents import TextConfig
 from headstart.text.tokenise import count_words
 from headstart.text.tokenizer import WordTokenizer
 
 
-class WordsConfig(Section):
-    """Whole words as units."""
+class WordsConfig(VocabularyConfig):
+    """Whole words as units; without a size, as many as the text supports, up to 400,000 (static) or 30,000 (ELMo)."""
 
-    size: int | None = Field(default=None, ge=1)
-    """Words in the vocabulary; left out, as many as the text supports, up to 400,000 (static) or 30,000 (ELMo)."""
     min_count: int = Field(default=5, ge=1)
     """Rarer words are outside the vocabulary."""
     lowercase: bool = False
@@ -29,6 +26,6 @@ class WordsConfig(Section):
 def learn_words(
     settings: WordsConfig, text: TextConfig, paths: list[Path], place: Workplace, *, most: int
 ) -> Generator[Progress, None, WordTokenizer]:
-    """Count the words of the text and keep the frequent ones, at most `most` unless the settings ask for a number."""
+    """Count the words of the text and keep the frequent ones, at most `most` unless the settings say how many."""
     counts = yield from count_words(paths, text, lowercase=settings.lowercase, cache=place.cache, workers=place.workers)
-    return WordTokenizer(counts.vocabulary(settings.size, settings.min_count, most=most))
+    return WordTokenizer(counts.vocabulary(settings.size, settings.min_count, most=settings.most or most))

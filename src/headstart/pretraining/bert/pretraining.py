@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from headstart.config import Section, Table, pick
+from headstart.config import Table, pick
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
-from headstart.pretraining.base import Pretraining, RunConfig, Workplace
+from headstart.pretraining.base import Pretraining, RunConfig, VocabularyConfig, Workplace
 from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
 from headstart.pretraining.bert.local_attention import start_local
 from headstart.pretraining.bert.objective import MaskedLanguageModel
@@ -39,11 +39,11 @@ DEVIATION = 0.1
 """Of embeddings that start from word vectors: large beside the rows that stay random (0.02) and the first updates."""
 
 
-class PiecesConfig(Section):
-    """WordPiece units."""
+class PiecesConfig(VocabularyConfig):
+    """WordPiece units; without a size, 30,522 or as many as the text supports."""
 
     size: int | None = Field(default=None, ge=100)
-    """Pieces to learn; left out, 30,522 or as many as the text supports."""
+    """Exactly so many pieces: a text that has fewer is refused."""
     min_count: int = Field(default=2, ge=1)
     """Rarer pieces are not learned."""
     path: str | None = None
@@ -97,7 +97,7 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
             yield from learn_pieces(
                 paths,
                 config.text,
-                size=settings.size or PUBLISHED_PIECES,
+                size=settings.size or settings.most or PUBLISHED_PIECES,
                 lowercase=settings.lowercase,
                 min_count=settings.min_count,
                 exact=settings.size is not None,
