@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, transfer, weights
+from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, reproduce, transfer, weights
 from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.errors import HeadstartError
 
@@ -49,6 +49,7 @@ app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
 app.command("neighbours")(neighbours.neighbours)
 app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def show_version(asked: bool) -> None:

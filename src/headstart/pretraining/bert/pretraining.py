@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +32,8 @@ PUBLISHED_PIECES = 30_522
 PUBLISHED_RATE = 0.15
 RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
 """Peak learning rates: smaller networks take, and need, larger steps."""
+FURTHER_RATE = 5e-5
+"""For published weights that are trained further: they have more to lose than to gain."""
 LARGE_BATCH = 4096
 PUBLISHED_START = ("base", "large")
 """Sizes that no CPU trains; they are trained for long enough to find the neighbours by themselves."""
@@ -135,6 +137,12 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
         blocks = encoder.layers * (4 * encoder.width**2 + 2 * encoder.width * encoder.inner)
         heads = 2 * encoder.width**2  # the pooler and the masked-LM head's dense layer
         return BYTES_PER_PARAMETER * (embeddings + blocks + heads)
+
+    def defaults_from(self, heads: Collection[str]) -> Table:
+        return {"objective": {"nsp": "next" in heads}, "optimizer": {"learning_rate": FURTHER_RATE}}
+
+    def untrained_heads(self, config: BertRun) -> Collection[str]:
+        return () if config.objective.nsp else ("next",)
 
     def measurable(self, config: BertRun, held_out: Shards) -> BertRun:
         """Without the word vectors it started from, and without next-sentence prediction on a single document.
