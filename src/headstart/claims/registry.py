@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from headstart.claims.base import Claim
+from headstart.claims.fine_tuning import FineTuning
 from headstart.claims.generations import Generations
+from headstart.claims.labels_saved import LabelsSaved
+from headstart.claims.layers import Layers
 
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (Generations(),)}
+CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (Generations(), LabelsSaved(), Layers(), FineTuning())}
 """By name, in the order of the page."""
