@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, transfer, weights
+from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, probe, transfer, weights
 from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.errors import HeadstartError
 
@@ -48,6 +48,7 @@ app.command("export")(weights.export)
 app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
 app.command("neighbours")(neighbours.neighbours)
+app.command("probe")(probe.probe)
 app.command("demo")(demo.demo)
 
 
