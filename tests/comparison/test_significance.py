@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.comparison.significance import by_index, by_row, distinct_rows, interval, paired, resampled
+from headstart.comparison.significance import (
+    by_index,
+    by_row,
+    distinct_rows,
+    interval,
+    paired,
+    paired_interval,
+    resampled,
+)
 from headstart.metrics import ACCURACY, F1, Counts, Metric
 
 Flags = NDArray[np.bool_]
@@ -192,3 +200,20 @@ def test_paired_pairs_examples() -> None:
 def test_paired_refuses_other_shapes() -> None:
     with pytest.raises(ValueError, match="same seeds, examples"):
         paired(np.zeros((2, 3, 2)), np.zeros((2, 4, 2)), ACCURACY)
+
+
+@pytest.mark.parametrize(("metric", "a", "b"), [
+    (ACCURACY, right(flags(0.6, 3, 200)), right(flags(0.8, 3, 200, seed=5))),
+    (F1, found(3, 200, 0, hit=0.5), found(3, 200, 1, hit=0.9)),
+])  # fmt: skip
+def test_the_interval_of_a_difference_holds_it_and_leaves_out_zero_where_p_is_small(
+    metric: Metric, a: Counts, b: Counts
+) -> None:
+    difference, p = paired(a, b, metric)
+    low, high = paired_interval(a, b, metric)
+    assert low < difference < high
+    assert p < 0.01
+    assert low > 0
+    assert paired_interval(a, a, metric) == (0.0, 0.0)
+    same_seed_backwards = paired_interval(b, a, metric)
+    assert same_seed_backwards == pytest.approx((-high, -low), abs=0.02)

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from headstart.report import plots
-from headstart.report.plots import apart, mix_groups
+from headstart.report.plots import mix_groups
 from headstart.report.results import Comparison, Forgetting, LayerWeights
 
 
@@ -116,8 +116,3 @@ def test_any_title_can_be_drawn(title: str, finished: Comparison) -> None:
     results = replace(finished, rows=[first, replace(second, title=title), third])
     assert title[:20].strip() in words_of(plots.learning_curve(results))
     assert title[:20].strip() in words_of(draw_mixes(results))
-
-
-def test_ticks_do_not_run_into_each_other() -> None:
-    assert apart([50, 200, 1000, 6920]) == [50, 200, 1000, 6920]
-    assert apart([50, 200, 6500, 6920]) == [50, 200, 6920]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -38,7 +39,7 @@ def plain_number(value: float) -> str:
     return f"{value:.3g}"
 
 
-WRITTEN = {
+WRITTEN: dict[Unit, Callable[[float], str]] = {
     "": plain_number,
     "%": lambda value: f"{100 * value:.1f}",
     "points": lambda value: f"{100 * value:+.1f}",

@@ -15,6 +15,8 @@ from headstart.metrics import Counts, Metric, share
 
 ROUNDS = 2000
 LARGEST_BLOCK = 2_000_000  # numbers drawn at once, 32 MB; many seeds and examples would need gigabytes
+Value = Callable[[Counts], NDArray[np.float64]]
+"""Of summed counts, (..., M) -> (...)."""
 MANY = 500  # distinct examples, beyond which a number for each costs more than drawing the examples one by one
 
 
@@ -29,33 +31,40 @@ def paired(a: Counts, b: Counts, metric: Metric, seed: int = 0, rounds: int = RO
 
     a, b: (S, N, M). p is never 0: what was observed counts as one more round. Swapping a and b changes the sign only.
     """
+    value, forward = gained(a, b, metric)
+    difference = float(value(forward.sum(axis=(0, 1))))
+    if difference == 0.0:
+        return 0.0, 1.0
+    upwards = forward if difference > 0 else gained(b, a, metric)[1]
+    against = int((resampled(upwards, value, seed, rounds) <= 0.0).sum())
+    return difference, min(1.0, 2 * (against + 1) / (rounds + 1))
+
+
+def paired_interval(a: Counts, b: Counts, metric: Metric, seed: int = 0, rounds: int = ROUNDS) -> tuple[float, float]:
+    """The 95 % interval of the difference that `paired` gives, from the same resampled seeds and examples."""
+    value, forward = gained(a, b, metric)
+    low, high = np.quantile(resampled(forward, value, seed, rounds), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def gained(a: Counts, b: Counts, metric: Metric) -> tuple[Value, Counts]:
+    """Counts of what b has more than a, (S, N, M or 2M), and the function of their sums that gives the difference."""
     if a.shape != b.shape:
         raise ValueError(f"both must have the same seeds, examples and counts; got {a.shape} and {b.shape}")
     if metric.value is share and np.array_equal(a[..., 1], b[..., 1]):
         # Shares of the same wholes differ by the share that was gained: one pair of counts in place of two, and
         # whole numbers until the last division, so that no gain at all is exactly 0.
-        value: Callable[[Counts], NDArray[np.float64]] = share
-        forward, backward = (np.stack([y[..., 0] - x[..., 0], a[..., 1]], -1) for x, y in ((a, b), (b, a)))
-    else:
-        value = gain_of(metric)
-        forward, backward = np.concatenate([a, b], -1), np.concatenate([b, a], -1)
-    difference = float(value(forward.sum(axis=(0, 1))))
-    if difference == 0.0:
-        return 0.0, 1.0
-    upwards = forward if difference > 0 else backward
-    against = int((resampled(upwards, value, seed, rounds) <= 0.0).sum())
-    return difference, min(1.0, 2 * (against + 1) / (rounds + 1))
+        return share, np.stack([b[..., 0] - a[..., 0], a[..., 1]], -1)
+    return gain_of(metric), np.concatenate([a, b], -1)
 
 
-def gain_of(metric: Metric) -> Callable[[Counts], NDArray[np.float64]]:
+def gain_of(metric: Metric) -> Value:
     """Of counts (..., 2M), the later half's score less the earlier half's."""
     M = len(metric.counts)
     return lambda counts: metric.value(counts[..., M:]) - metric.value(counts[..., :M])
 
 
-def resampled(
-    counts: Counts, value: Callable[[Counts], NDArray[np.float64]], seed: int, rounds: int
-) -> NDArray[np.float64]:
+def resampled(counts: Counts, value: Value, seed: int, rounds: int) -> NDArray[np.float64]:
     """The value of the summed `counts` (S, N, M) under draws of S seeds and N examples with replacement: (R,).
 
     Examples with equal counts in every seed cannot be told apart, so drawing how often each distinct one occurs

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from headstart.metrics import mean
-from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, spread, style, svg_text, write_value
+from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, style, svg_text, write_value
+from headstart.report.lines import DASHES, Line, Point, draw_lines
 from headstart.report.results import Comparison, Mixes, RowFacts
 from headstart.report.wording import short_duration
 
@@ -86,56 +86,16 @@ def legend_title(row: RowFacts, results: Comparison) -> str:
 
 
 def draw_curves(results: Comparison, budgets: Sequence[int]) -> Figure:
-    figure, axes = canvas(4.2)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(apart(budgets)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value):,}"))
-    axes.grid(axis="both", linewidth=0.6)
-    ends = []
-    for place, row in enumerate(results.rows):
-        entries = sorted((entry for entry in results.table if entry.row == row.name), key=lambda entry: entry.labels)
-        if not entries:
-            continue
-        colour, marker = look(place)
-        x, y = [e.labels for e in entries], [100 * e.mean for e in entries]
-        axes.fill_between(
-            x, [100 * e.low for e in entries], [100 * e.high for e in entries], color=colour, alpha=0.11, lw=0
-        )
-        axes.plot(x, y, color=colour, marker=marker, markersize=4.5, linewidth=1.8)
-        ends.append((y[-1], x[-1], legend_title(row, results), colour))
+    lines = []
+    for row in results.rows:
+        entries = [entry for entry in results.table if entry.row == row.name]
+        points = [Point(e.labels, 100 * e.mean, 100 * e.low, 100 * e.high) for e in entries]
+        lines.append(Line(legend_title(row, results), points))
     if results.baseline is not None:
         height = 100 * results.baseline.score
-        axes.plot([budgets[0], budgets[-1]], [height, height], color=BASELINE, linestyle=(0, (4, 3)), linewidth=1.2)
-        ends.append((height, budgets[-1], short(results.baseline.title), BASELINE))
-    axes.set_xlabel("labelled examples (log scale)")
-    axes.set_ylabel(f"{results.metric_title} on dev, %")
-    axes.margins(x=0.03, y=0.05)
-    name_ends(axes, ends)
-    return figure
-
-
-def name_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Each line's name right of its end (y, x, name, colour), moved apart where the ends are close."""
-    low, high = axes.get_ylim()
-    ordered = sorted(ends)
-    heights = spread([y for y, *_ in ordered], gap=(high - low) * 0.062, low=low, high=high)
-    for (y, x, name, colour), height in zip(ordered, heights, strict=True):
-        line = {"arrowstyle": "-", "color": colour, "linewidth": 1.2, "shrinkB": 4, "relpos": (0, 0.5)}
-        place = (1.035, (height - low) / (high - low))
-        axes.annotate(
-            name, (x, y), place, textcoords="axes fraction", va="center", annotation_clip=False, arrowprops=line
-        )
-
-
-def apart(budgets: Sequence[int]) -> list[int]:
-    """The numbers of labelled examples whose ticks do not run into each other, always with the largest."""
-    kept = [budgets[-1]]
-    room = 0.07 * math.log(budgets[-1] / budgets[0])
-    for budget in reversed(budgets[:-1]):
-        if math.log(kept[-1] / budget) > room:
-            kept.append(budget)
-    return kept[::-1]
+        ends = [Point(budgets[0], height), Point(budgets[-1], height)]
+        lines.append(Line(short(results.baseline.title), ends, BASELINE, dashed=True))
+    return draw_lines(lines, "labelled examples", f"{results.metric_title} on dev, %", log_x=True)
 
 
 def draw_points(results: Comparison) -> Figure:
@@ -149,7 +109,7 @@ def draw_points(results: Comparison) -> Figure:
         axes.plot(100 * entry.mean, height, color=colour, marker=marker, markersize=6)
     names = [titles[entry.row][1] for entry in entries]
     if results.baseline is not None:
-        axes.axvline(100 * results.baseline.score, color=BASELINE, linestyle=(0, (4, 3)), linewidth=1.2)
+        axes.axvline(100 * results.baseline.score, color=BASELINE, linestyle=DASHES, linewidth=1.2)
         axes.plot(100 * results.baseline.score, len(names), color=BASELINE, marker="|", markersize=9)
         names.append(short(results.baseline.title))
     name_bars(axes, names)

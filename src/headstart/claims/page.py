@@ -1,0 +1,95 @@
+"""claims.md: each claim with its verdict, its tables and pictures, and the command that gives them again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from headstart.atomic import write_text
+from headstart.claims.results import ClaimResult, ClaimTable, Finding, Outcome, TableCell
+from headstart.report.wording import duration
+
+HEAD = """# What the field claims of these models, tested on one machine
+
+Written by `headstart reproduce`. Each claim has a verdict, which its numbers decide: a finding *holds* if the 95 %
+interval of its difference lies on the side that the claim says, *fails* if it lies on the other, and is *undecided* if
+the interval has both. Intervals come from a bootstrap over seeds and dev examples, unless a table says otherwise. A claim may fail
+here and be true elsewhere: these are small models.
+"""
+UNITS = {"%": "%", "points": "points"}
+
+
+def write_page(path: Path, results: Sequence[ClaimResult]) -> None:
+    """The page, and its pictures in a folder of the page's name beside it."""
+    pictures = path.with_suffix("")
+    for result in results:
+        for picture in result.outcome.pictures:
+            write_text(pictures / f"{picture.name}.svg", picture.svg)
+    write_text(path, page_text(results, pictures.name))
+
+
+def page_text(results: Sequence[ClaimResult], pictures: str) -> str:
+    parts = [HEAD, summary(results)]
+    for result in results:
+        parts.append("\n".join(section(result, pictures)))
+    return "\n".join(parts)
+
+
+def summary(results: Sequence[ClaimResult]) -> str:
+    rows: list[list[TableCell]] = [
+        [
+            str(result.number),
+            f"[{result.title}](#{result.name})",
+            verdicts_text(result.outcome),
+            duration(result.seconds),
+        ]
+        for result in results
+    ]
+    return "\n".join(markdown(ClaimTable("", ["", "claim", "here", "took"], rows)))
+
+
+def section(result: ClaimResult, pictures: str) -> Iterator[str]:
+    outcome = result.outcome
+    yield f'\n## <a id="{result.name}"></a>{result.number}. {result.title}\n'
+    yield f"Claimed by {result.source}. Here: **{verdicts_text(outcome)}**.\n"
+    yield from (f"- {finding_text(finding)}" for finding in outcome.findings)
+    for table in outcome.tables:
+        yield f"\n{table.title}\n"
+        yield from markdown(table)
+    for picture in outcome.pictures:
+        yield f"\n![{picture.title}]({pictures}/{picture.name}.svg)"
+    if outcome.notices:
+        yield ""
+        yield from outcome.notices
+    yield f"\n```\n{result.command}\n```\n"
+    yield f"{duration(result.seconds)} on {result.threads} threads, headstart {result.headstart}.\n"
+
+
+def finding_text(finding: Finding) -> str:
+    """ "**holds**: ELMo above word vectors with 50 labelled examples: +3.1 points (+0.9 to +5.2), p = 0.004"."""
+    text = f"**{finding.verdict}**: {finding.sentence}"
+    if finding.difference is not None:
+        number, _, interval = str(finding.difference).partition(" (")
+        unit = UNITS.get(finding.difference.unit, "")
+        text += f": {number}{' ' if unit else ''}{unit}{' (' if interval else ''}{interval}"
+    return text if finding.p is None else f"{text}, p = {finding.p:.3g}"
+
+
+def verdicts_text(outcome: Outcome) -> str:
+    """One word if all findings agree, else how many of each."""
+    counts = Counter(finding.verdict for finding in outcome.findings)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{verdict} {counts[verdict]}" for verdict in ("holds", "undecided", "fails") if counts[verdict])
+
+
+def markdown(table: ClaimTable) -> Iterator[str]:
+    yield f"| {' | '.join(table.columns)} |"
+    yield f"|{'|'.join('---' if number == 0 else '---:' for number in range(len(table.columns)))}|"
+    for row in table.rows:
+        yield f"| {' | '.join(map(cell_text, row))} |"
+
+
+def cell_text(cell: TableCell) -> str:
+    return "" if cell is None else str(cell).replace("|", "\\|")

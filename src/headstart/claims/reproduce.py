@@ -1,0 +1,181 @@
+"""`reproduce`: each claim tested once with a setting, its result kept, and a page written of all results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from headstart.atomic import write_text
+from headstart.claims.base import ENCODERS, SCALES, Claim, ClaimEvent, Encoder, EncoderRole, Part, Scale, Setting
+from headstart.claims.data import Limits, open_data
+from headstart.claims.page import write_page
+from headstart.claims.registry import CLAIMS
+from headstart.claims.results import ClaimResult, result_from_json, result_to_json
+from headstart.config import OFF, cache_home, pick
+from headstart.errors import CheckpointError
+from headstart.progress import Progress
+from headstart.transfer.features import encoder_fingerprint
+from headstart.weights.sources import local, open_source
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimBegan:
+    """The work for a claim begins. parts: what it consists of, with its cost."""
+
+    claim: Claim
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSkipped:
+    """A claim cannot be tested with what is there. why: and what would do, in a sentence."""
+
+    claim: Claim
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDone:
+    """A claim's result is kept in `out`. reused: it was there already."""
+
+    result: ClaimResult
+    out: Path
+    reused: bool
+
+
+ReproduceEvent = ClaimEvent | ClaimBegan | ClaimSkipped | ClaimDone
+
+
+def reproduce(
+    claims: Sequence[str] = (),
+    *,
+    out: str | Path,
+    data: str | Path | None = None,
+    encoders: Mapping[EncoderRole, str] | None = None,
+    scale: str | Scale = "full",
+    page: str | Path | None = None,
+    cache: str | Path | None = None,
+) -> Generator[ReproduceEvent, None, list[ClaimResult]]:
+    """Test claims of the field here, all of them unless some are named, and write a page of what came of them.
+
+    data: a folder of open data (see docs/reproduce.md); left out, what can be downloaded. encoders: who plays the parts
+    "static", "elmo", "bert" and "published", "off" for nobody. scale: "full", or "quick" for some minutes each. A claim
+    that was tested before with all of these is not tested again, and one that was stopped goes on.
+    """
+    chosen = [pick(CLAIMS, name, "claim") for name in claims] or list(CLAIMS.values())
+    size = scale if isinstance(scale, Scale) else pick(SCALES, scale, "scale")
+    sources = {**ENCODERS, **(encoders or {})}
+    folder = Path(out)
+    if folder.is_file():
+        raise CheckpointError(f"{folder}: is a file; --out names the folder of the results.")
+    home = Path(cache) if cache is not None else cache_home()
+    request = Request(chosen, folder, None if data is None else Path(data), sources, size, home)
+    return run_claims(request, Path(page) if page is not None else folder / "claims.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of `reproduce`, checked as far as they can be without reading the data."""
+
+    claims: list[Claim]
+    out: Path
+    data: Path | None
+    encoders: Mapping[EncoderRole, str]
+    scale: Scale
+    cache: Path
+
+
+def run_claims(request: Request, page: Path) -> Generator[ReproduceEvent, None, list[ClaimResult]]:
+    setting = yield from open_setting(request)
+    results = []
+    for claim in request.claims:
+        why = claim.missing(setting)
+        if why is not None:
+            yield ClaimSkipped(claim, why)
+            continue
+        folder = request.out / claim.name
+        before = read_result(folder)
+        if before is not None and before.key == claim.key(setting):
+            results.append(before)
+            yield ClaimDone(before, folder, reused=True)
+        else:
+            results.append((yield from test_claim(claim, setting, command_of(claim, request))))
+            write_result(results[-1], folder)
+            yield ClaimDone(results[-1], folder, reused=False)
+        write_page(page, results_in(request.out))
+    return results
+
+
+def test_claim(claim: Claim, setting: Setting, command: str) -> Generator[ReproduceEvent, None, ClaimResult]:
+    yield ClaimBegan(claim, claim.plan(setting))
+    began = time.monotonic()
+    outcome = yield from claim.run(setting)
+    return ClaimResult(
+        name=claim.name,
+        number=claim.number,
+        title=claim.title,
+        source=claim.source,
+        command=command,
+        key=claim.key(setting),
+        seconds=time.monotonic() - began,
+        threads=torch.get_num_threads(),
+        scale=setting.scale.name,
+        headstart=version("headstart"),
+        outcome=outcome,
+    )
+
+
+def open_setting(request: Request) -> Generator[Progress, None, Setting]:
+    scale = request.scale
+    limits = Limits(scale.dev, scale.text_words, scale.valid_words)
+    data = yield from open_data(request.data, request.out, limits, request.cache)
+    encoders: dict[EncoderRole, Encoder] = {}
+    for role, source in request.encoders.items():
+        if source != OFF:
+            encoders[role] = yield from open_encoder(role, source, request.cache)
+    return Setting(data, encoders, scale, request.out, request.cache)
+
+
+def open_encoder(role: EncoderRole, source: str, cache: Path) -> Generator[Progress, None, Encoder]:
+    """Download it if need be, and see that it can be opened."""
+    paths = yield from local(source, cache)
+    path = ",".join(map(str, paths))
+    pretrained = yield from open_source(path, cache=cache)
+    return Encoder(role, source, path, encoder_fingerprint(pretrained.encoder))
+
+
+def command_of(claim: Claim, request: Request) -> str:
+    """What to type for the same result; the folders stand for the reader's own."""
+    parts = ["headstart reproduce", claim.name]
+    parts += ["--data DATA"] if request.data is not None else []
+    for role, source in request.encoders.items():
+        if source != ENCODERS[role]:
+            parts.append(f"--{role} {Path(source).name}")
+    parts += ["--quick"] if request.scale.name == "quick" else []
+    return " ".join([*parts, "--out OUT"])
+
+
+def write_result(result: ClaimResult, folder: Path) -> None:
+    for picture in result.outcome.pictures:
+        write_text(folder / f"{picture.name}.svg", picture.svg)
+    write_text(folder / "result.json", result_to_json(result))
+
+
+def read_result(folder: Path) -> ClaimResult | None:
+    """The result kept in a claim's folder; None if there is none, or one of another version."""
+    path = folder / "result.json"
+    try:
+        return result_from_json(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def results_in(out: Path) -> list[ClaimResult]:
+    """All results kept in `out`, in the order of the claims."""
+    found = [read_result(out / name) for name in CLAIMS]
+    return [result for result in found if result is not None]
