@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headstart.encoders.base import Encoder
-from headstart.encoders.representations import Layers, Tokens, chosen
+from headstart.encoders.representations import Layers, chosen
 from headstart.encoders.static import Static, StaticConfig
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import WordTokenizer
@@ -46,15 +46,7 @@ class Toy(Static):
             found[:, number, :length] = self.vectors_of([self.words[i] for i in row[:length]])
         return chosen(list(found), layers)
 
-    def infer(
-        self,
-        ids: Tensor,
-        mask: Tensor,
-        segments: Tensor | None = None,
-        layers: Layers = None,
-        wanted: Tensor | None = None,
-    ) -> Tokens:
-        return Encoder.infer(self, ids, mask, segments, layers, wanted)
+    infer = Encoder.infer
 
 
 @pytest.fixture(scope="session")

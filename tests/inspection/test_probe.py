@@ -8,7 +8,8 @@ import torch
 
 from headstart.errors import ConfigError, DataError
 from headstart.inspection.layer_files import LayerFiles
-from headstart.inspection.probe import Probed, draw, labelled_words, probe, probe_texts
+from headstart.inspection.probe import draw, labelled_words, probe, probe_texts
+from headstart.inspection.probe_results import Probed
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress, result_of
 from headstart.tasks.classify import TextExample

@@ -21,7 +21,7 @@ from headstart.cli.options import (
 from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
-    from headstart.inspection.probe import Probed
+    from headstart.inspection.probe_results import Probed
 
 
 def probe(

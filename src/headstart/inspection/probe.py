@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from headstart.batches.order import seed_of
 from headstart.batches.rows import Text, text_row
 from headstart.comparison.significance import interval
-from headstart.config import Table
 from headstart.errors import ConfigError, DataError
 from headstart.inspection.encode import Pool, every_word, mean_of_words
 from headstart.inspection.layer_files import LayerFiles
 from headstart.inspection.logistic import fit_logistic
+from headstart.inspection.probe_results import LayerProbe, Probed
 from headstart.metrics import ACCURACY, Counts
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress
@@ -35,64 +35,6 @@ HELD_OUT = 0.1
 """Share of the training sentences that choose the probe's penalty and are not learned."""
 Classes = NDArray[np.int64]
 """The number of the label of each word or text; -1: a label that training does not show."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerProbe:
-    """The probe of one layer."""
-
-    layer: int
-    accuracy: float
-    interval: tuple[float, float]
-    """95 %, by bootstrap over the dev sentences."""
-    control: float | None
-    """Accuracy in the control task; None for whole texts, which have no types that return in dev."""
-    counts: Counts = field(repr=False, compare=False)
-    """(N, 2): right answers, and words, of each dev sentence, for paired tests. One left out has 0 words."""
-
-    @property
-    def selectivity(self) -> float | None:
-        return None if self.control is None else self.accuracy - self.control
-
-    def as_table(self) -> Table:
-        return {
-            "layer": self.layer,
-            "accuracy": self.accuracy,
-            "interval": list(self.interval),
-            "control": self.control,
-            "selectivity": self.selectivity,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Probed:
-    """The probes of all layers of an encoder. train, dev: how many words or texts were drawn from each."""
-
-    encoder: str
-    unit: str
-    train: int
-    dev: int
-    labels: int
-    left_out: int
-    """Sentences that are longer than what the encoder reads."""
-    baseline: float
-    """Accuracy of the most frequent tag of each word type; of texts, of the most frequent label."""
-    layers: tuple[LayerProbe, ...]
-
-    @property
-    def best(self) -> LayerProbe:
-        return max(self.layers, key=lambda layer: layer.accuracy)
-
-    def as_table(self) -> Table:
-        """Plain values, for JSON."""
-        return {
-            "encoder": self.encoder,
-            self.unit: {"train": self.train, "dev": self.dev},
-            "labels": self.labels,
-            "left_out": self.left_out,
-            "baseline": self.baseline,
-            "layers": [layer.as_table() for layer in self.layers],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +124,7 @@ def probe_layers(
                 answers = fit_logistic(X, task.train, task.classes, held).predict(X_dev)
                 counts.append(counts_by_sentence(answers == task.dev, dev, scored))
                 yield Progress("probing", layer * len(tasks) + number + 1, K * len(tasks), "probes")
-            control = ACCURACY.of(counts[1]) if level.has_types else None
-            own = counts[0]
-            found.append(LayerProbe(layer, ACCURACY.of(own), interval(own[None], ACCURACY, seed), control, own))
+            found.append(layer_probe(layer, *counts, seed=seed))
     return Probed(
         encoder=pretrained.name or pretrained.kind,
         unit=level.unit,
@@ -194,6 +134,19 @@ def probe_layers(
         left_out=len(train) + len(dev) - len(train_part) - len(dev_part),
         baseline=lookup_accuracy(train_part, dev_part),
         layers=tuple(found),
+    )
+
+
+def layer_probe(layer: int, counts: Counts, control: Counts | None = None, *, seed: int) -> LayerProbe:
+    """counts, control: (N, 2), of the task and of the control task."""
+    right, scored = counts.astype(np.int64).T.tolist()
+    return LayerProbe(
+        layer=layer,
+        accuracy=ACCURACY.of(counts),
+        interval=interval(counts[None], ACCURACY, seed),
+        control=None if control is None else ACCURACY.of(control),
+        right=tuple(right),
+        scored=tuple(scored),
     )
 
 
