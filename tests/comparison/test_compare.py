@@ -376,3 +376,26 @@ def test_the_command_shows_the_table_and_the_path(
     assert "Scratch" in quiet.stdout
     assert "Deploy" not in quiet.stdout
     assert quiet.stdout.splitlines()[-1] == str(tmp_path / "out" / "report.html")
+
+
+def test_encoders_given_side_by_side_need_not_be_given_alone(
+    labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    train, dev = labelled
+    pair = f"{pretrained_runs['static']}+{pretrained_runs['elmo']}"
+    settings = {"transfer.fitting.min_steps": 2, "transfer.fitting.epochs": 0.1}
+    job = compare(
+        train=train,
+        dev=dev,
+        with_=pair,
+        rows=["stack-frozen"],
+        labels=[6],
+        seeds=1,
+        settings=settings,
+        out=tmp_path / "c",
+    )
+    results = result_of(job)
+    assert [row.name for row in results.rows] == ["stack-frozen"]
+    steps = [step for step, _ in results.cells[0].curve]
+    assert results.cells[0].best_step in steps
+    assert steps == sorted(steps)

@@ -9,21 +9,13 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from headstart.claims.data import ClaimData, Role, where_to_put
+from headstart.claims.data import ClaimData, Role, TaskFiles, where_to_put
+from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.results import Outcome
 from headstart.comparison.compare import CompareEvent
 from headstart.progress import Notice, Progress
-
-EncoderRole = Literal["static", "elmo", "bert", "published"]
-ENCODERS: dict[EncoderRole, str] = {
-    "static": "words-mini",
-    "elmo": "elmo-mini",
-    "bert": "bert-mini",
-    "published": "minilm",
-}
-"""The part that an encoder plays in the claims -> the source that plays it unless another is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +28,53 @@ class Scale:
     seeds: int
     dev: int
     """Dev examples, at most."""
+    fitting: Mapping[str, int | float]
+    """Settings of every fit ([fitting] of a transfer) that differ from the defaults."""
     steps: int
     """Of each short pretraining."""
     text_words: int
     """Words of unlabelled text, at most."""
     valid_words: int
     """Words of held-out text, at most."""
+    domain_words: int
+    """Words of a task's own text that encoders are brought to, at most."""
+    cuts: tuple[int, ...]
+    """Parts of the text that are compared with all of it: 16 for a sixteenth. Ascending, from 1."""
+    pieces: int | None
+    """In the vocabulary of a short BERT; None: as many as the text has."""
+    probe_words: int = 20_000
+    """Words that a probe learns, at most, and a quarter as many texts."""
 
 
 SCALES = {
-    "full": Scale("full", (50, 200, 1000), 5, 2000, 3000, 12_000_000, 60_000),
-    "quick": Scale("quick", (50, 500), 2, 500, 400, 2_000_000, 20_000),
+    "full": Scale(
+        name="full",
+        labels=(50, 200, 1000),
+        seeds=3,
+        dev=1000,
+        fitting={},
+        steps=3000,
+        text_words=3_000_000,
+        valid_words=40_000,
+        domain_words=400_000,
+        cuts=(1, 2, 4, 8, 16),
+        pieces=8000,
+    ),
+    "quick": Scale(
+        name="quick",
+        labels=(50, 500),
+        seeds=2,
+        dev=300,
+        fitting={"min_steps": 60, "epochs": 2.0, "evaluations": 4, "batch": 16},
+        steps=300,
+        text_words=300_000,
+        valid_words=8_000,
+        domain_words=40_000,
+        cuts=(1, 4, 16),
+        pieces=4000,
+        probe_words=4000,
+    ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Encoder:
-    """An encoder that claims are made of. source: as the user named it; path: where it is on this machine."""
-
-    role: EncoderRole
-    source: str
-    path: str
-    fingerprint: str
-
-    @property
-    def name(self) -> str:
-        """Its folder's, or that of the catalogue."""
-        return Path(self.path.split(",")[-1]).resolve().name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,10 @@ class Setting:
     @property
     def seeds(self) -> list[int]:
         return list(range(self.scale.seeds))
+
+    def tasks(self, roles: Sequence[Role]) -> list[TaskFiles]:
+        """Those of the labelled tasks that are there."""
+        return [self.data.tasks[role] for role in roles if role in self.data.tasks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from headstart.report.wording import duration
 HEAD = """# What the field claims of these models, tested on one machine
 
 Written by `headstart reproduce`. Each claim has a verdict, which its numbers decide: a finding *holds* if the 95 %
-interval of its difference lies on the side that the claim says, *fails* if it lies on the other, and is *undecided* if
-the interval has both. Intervals come from a bootstrap over seeds and dev examples, unless a table says otherwise. A claim may fail
-here and be true elsewhere: these are small models.
+interval of its difference lies on the side that the claim says, *fails* if it lies on the other, and is *undecided*
+if the interval has both. Intervals come from a bootstrap over seeds and dev examples, unless a table says otherwise;
+each finding stands alone, so that of forty with no difference at all two would not be undecided. A claim may fail here
+and be true elsewhere: these are small models.
 """
 UNITS = {"%": "%", "points": "points"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headstart.claims.base import Claim
+from headstart.claims.generations import Generations
 
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in ()}
+CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (Generations(),)}
 """By name, in the order of the page."""

@@ -11,16 +11,15 @@ from pathlib import Path
 import torch
 
 from headstart.atomic import write_text
-from headstart.claims.base import ENCODERS, SCALES, Claim, ClaimEvent, Encoder, EncoderRole, Part, Scale, Setting
-from headstart.claims.data import Limits, open_data
+from headstart.claims.base import SCALES, Claim, ClaimEvent, Part, Scale, Setting
+from headstart.claims.data import ROLES, ClaimData, Limits, TaskFiles, TextFiles, open_data
+from headstart.claims.encoders import ENCODERS, KINDS, Encoder, EncoderRole, open_role
 from headstart.claims.page import write_page
 from headstart.claims.registry import CLAIMS
 from headstart.claims.results import ClaimResult, result_from_json, result_to_json
 from headstart.config import OFF, cache_home, pick
 from headstart.errors import CheckpointError
 from headstart.progress import Progress
-from headstart.transfer.features import encoder_fingerprint
-from headstart.weights.sources import local, open_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +103,14 @@ def run_claims(request: Request, page: Path) -> Generator[ReproduceEvent, None, 
             results.append(before)
             yield ClaimDone(before, folder, reused=True)
         else:
-            results.append((yield from test_claim(claim, setting, command_of(claim, request))))
+            results.append((yield from run_claim(claim, setting, command_of(claim, request))))
             write_result(results[-1], folder)
             yield ClaimDone(results[-1], folder, reused=False)
         write_page(page, results_in(request.out))
     return results
 
 
-def test_claim(claim: Claim, setting: Setting, command: str) -> Generator[ReproduceEvent, None, ClaimResult]:
+def run_claim(claim: Claim, setting: Setting, command: str) -> Generator[ReproduceEvent, None, ClaimResult]:
     yield ClaimBegan(claim, claim.plan(setting))
     began = time.monotonic()
     outcome = yield from claim.run(setting)
@@ -137,16 +136,20 @@ def open_setting(request: Request) -> Generator[Progress, None, Setting]:
     encoders: dict[EncoderRole, Encoder] = {}
     for role, source in request.encoders.items():
         if source != OFF:
-            encoders[role] = yield from open_encoder(role, source, request.cache)
+            encoders[role] = yield from open_role(role, source, request.cache)
     return Setting(data, encoders, scale, request.out, request.cache)
 
 
-def open_encoder(role: EncoderRole, source: str, cache: Path) -> Generator[Progress, None, Encoder]:
-    """Download it if need be, and see that it can be opened."""
-    paths = yield from local(source, cache)
-    path = ",".join(map(str, paths))
-    pretrained = yield from open_source(path, cache=cache)
-    return Encoder(role, source, path, encoder_fingerprint(pretrained.encoder))
+def assumed_setting(scale: Scale) -> Setting:
+    """Every kind of data and the usual encoders, without looking whether they are there: what costs are told from."""
+    nowhere = Path()
+    tasks = {
+        role: TaskFiles(role, kind.title, kind.task, nowhere, nowhere)
+        for role, kind in ROLES.items()
+        if kind.task is not None
+    }
+    encoders = {role: Encoder(source, source, KINDS[role], 1, "") for role, source in ENCODERS.items()}
+    return Setting(ClaimData(tasks, TextFiles(nowhere, nowhere), ""), encoders, scale, nowhere, nowhere)
 
 
 def command_of(claim: Claim, request: Request) -> str:

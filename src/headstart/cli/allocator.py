@@ -10,7 +10,7 @@ M_TRIM_THRESHOLD = -1
 M_MMAP_MAX = -4
 NEVER = -1
 
-TRAINING = frozenset({"transfer", "compare", "demo"})
+TRAINING = frozenset({"transfer", "compare", "demo", "reproduce"})
 """Commands that train from the beginning. `pretrain` tunes it once the text is read; the others should stay small."""
 
 

@@ -8,7 +8,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, probe, transfer, weights
+from headstart.cli import (
+    compare,
+    demo,
+    encode,
+    fill,
+    get,
+    neighbours,
+    predict,
+    pretrain,
+    probe,
+    reproduce,
+    transfer,
+    weights,
+)
 from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.errors import HeadstartError
 
@@ -50,6 +63,7 @@ app.command("fill")(fill.fill)
 app.command("neighbours")(neighbours.neighbours)
 app.command("probe")(probe.probe)
 app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def show_version(asked: bool) -> None:

@@ -14,6 +14,10 @@ Vectors = Annotated[
     str | None,
     typer.Option("--vectors", metavar="SRC", help="Word vectors to start from: a run, a file or a catalogue name."),
 ]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="SRC", help="Go on from these weights, with their tokenizer: a run, or others'."),
+]
 STATIC_METHODS = ("skipgram", "cbow", "glove")
 
 app = typer.Typer(
@@ -112,6 +116,7 @@ def elmo(
     ] = None,
     tie: Annotated[bool, typer.Option("--tie", help="The softmax shares the table of words.")] = False,
     vectors: Vectors = None,
+    start: From = None,
 ) -> None:
     """ELMo: a forward and a backward LSTM language model."""
     flags = {
@@ -119,6 +124,7 @@ def elmo(
         "encoder.tokens": tokens,
         "objective.tie": tie or None,
         "vectors": vectors,
+        "start": start,
     }
     run_and_show("elmo", size, flags, **common)
 
@@ -140,6 +146,7 @@ def bert(
         typer.Option("--vocabulary", metavar="FILE", help="A vocab.txt or tokenizer.json to use instead of learning."),
     ] = None,
     vectors: Vectors = None,
+    start: From = None,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capitals and accents.")] = False,
 ) -> None:
     """BERT: a transformer that predicts masked pieces from both sides at every layer."""
@@ -149,6 +156,7 @@ def bert(
         "objective.nsp": False if no_nsp else None,
         "tokenizer.path": vocabulary,
         "vectors": vectors,
+        "start": start,
         "tokenizer.lowercase": False if cased else None,
     }
     run_and_show("bert", size, flags, **common)
@@ -172,6 +180,7 @@ def run_and_show(
     from headstart.cli.allocator import tune_allocator
     from headstart.cli.progress_lines import display
     from headstart.cli.stopping import stop_requests
+    from headstart.cli.weights import fetch_named
     from headstart.config import parse_assignment
     from headstart.pretraining.events import Planned
     from headstart.pretraining.pretrain import pretrain
@@ -179,6 +188,7 @@ def run_and_show(
 
     flags |= {"text.field": field, "text.one_per_line": one_per_line, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}
+    fetch_named([given.get("start")], quiet)
     assigned = {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
     events = pretrain(kind, text or [], out=out, size=size, settings=given | assigned, **arguments)
     with stop_requests() as stop, display(quiet) as show:

@@ -120,6 +120,7 @@ def cell_of(place: Place, fitted: Fitted, data: Data) -> Cell:
         seconds=fitted.seconds,
         steps=fitted.steps,
         best_step=fitted.best_step,
+        curve=fitted.curve,
         parameters=fitted.parameters,
         collapsed=fitted.collapsed,
         truncated=fitted.truncated,

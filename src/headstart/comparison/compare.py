@@ -187,8 +187,9 @@ def prepare_comparison(request: Request) -> Prepared:
             known = {name for row in rows for name in (row.name, row.group)}
             raise ConfigError(f"'rows.{name}' cannot be set: no row is called that.{nearest(name, known)}")
     for row in rows:
-        if row.source is not None and row.source.parts and not row.source.made_here:
-            opened.setdefault(row.source.path, side_by_side_start([opened[path] for path in row.source.parts]))
+        source = row.source
+        if source is not None and source.parts and not source.made_here and source.path not in opened:
+            opened[source.path] = side_by_side_start([opened[path] for path in source.parts])
         known_settings(row, opened, request)
     for start in opened.values():
         data.notices.extend(start.notices)

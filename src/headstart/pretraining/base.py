@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -28,6 +28,8 @@ class RunConfig(Section):
     """The published size that filled in [encoder]."""
     seed: int = 0
     """Decides every random draw of the run."""
+    start: str | None = None
+    """An encoder of the same kind whose weights and tokenizer are gone on with: a run, or whatever has its heads."""
     text: TextConfig = TextConfig()
     training: TrainingConfig = TrainingConfig()
 
@@ -76,6 +78,14 @@ class Pretraining(ABC, Generic[ConfigT, TokenizerT]):
     def wrote(self, table: Table) -> bool:
         """Whether a run's config.toml, without its [data], is of this objective."""
         return bool(table.get("kind") == self.name)
+
+    def defaults_from(self, heads: Collection[str]) -> Table:
+        """The settings for going on from an encoder that came with these heads, where no run recorded better ones."""
+        return {}
+
+    def untrained_heads(self, config: ConfigT) -> Collection[str]:
+        """Heads that these settings do not train, so that an encoder to go on from may come without them."""
+        return ()
 
     def measurable(self, config: ConfigT, held_out: Shards) -> ConfigT:
         """The settings for a learner that is only evaluated, on `held_out`, with weights from elsewhere."""

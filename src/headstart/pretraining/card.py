@@ -18,6 +18,7 @@ def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) 
         "",
         ENCODERS[kind].description,
         "",
+        *([f"- **Went on from** {config['start'].rsplit('/', 1)[-1]}."] if config.get("start") else []),
         f"- **Trained on** {', '.join(name.rsplit('/', 1)[-1] for name in data['sources'])}: "
         f"{data['documents']:,} documents, {data['units']:,} units, vocabulary {data['vocabulary']:,}.",
         f"- **For** {finished.steps:,} steps over {finished.units:,} units, {duration(finished.elapsed)}, "

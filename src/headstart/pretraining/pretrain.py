@@ -29,6 +29,7 @@ from headstart.pretraining.loop import LENGTHS, Clock, Step
 from headstart.pretraining.memory import check_memory
 from headstart.pretraining.objectives import DEFAULT_STATIC, OBJECTIVES, STATIC, AnyPretraining, recorded
 from headstart.pretraining.session import Facts, Session
+from headstart.pretraining.starting import Beginning, begin, check_fits, open_beginning
 from headstart.progress import Notice, Progress
 from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
@@ -50,6 +51,7 @@ class Request:
     out: Path
     resumed_data: Table | None
     place: Workplace
+    beginning: Beginning | None
 
 
 def pretrain(
@@ -58,6 +60,7 @@ def pretrain(
     *,
     out: str | Path,
     valid: Sources | None = None,
+    start: str | Path | None = None,
     size: str | None = None,
     config: str | Path | Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | Sequence[str] = (),
@@ -71,7 +74,8 @@ def pretrain(
 ) -> Generator[Event, None, None]:
     """Pretrain `kind` ("skipgram", "cbow", "glove", "elmo" or "bert") on `text` and leave it in the folder `out`.
 
-    "static" is skip-gram or, with `resume`, whichever kind of word vectors the run began as.
+    "static" is skip-gram or, with `resume`, whichever kind of word vectors the run began as. `start` is an ELMo or BERT
+    to go on from: the run begins with its weights, tokenizer and settings, and reads `text` once unless told otherwise.
 
     Settings are checked at once; the work happens as the returned generator is drawn from, and each value says how far
     it is. Closing it, or leaving the `for`, stops the run after the current step with a checkpoint saved, so that
@@ -83,8 +87,7 @@ def pretrain(
     pick({**OBJECTIVES, STATIC: None}, kind, "encoder")
     lengths = {"steps": steps, "epochs": epochs, "budget": budget}
     flags: Table = {"training": {name: value for name, value in lengths.items() if value is not None}}
-    if seed is not None:
-        flags["seed"] = seed
+    flags |= {name: value for name, value in (("seed", seed), ("start", start and str(start))) if value is not None}
     given = overlay(with_length(read_table(config), flags), flags, settings_table(settings))
     sources, valid_sources = as_list(text), None if valid is None else as_list(valid)
     data: Table | None = None
@@ -94,7 +97,13 @@ def pretrain(
         valid_sources = valid_sources or data.get("valid")
     else:
         pretraining = OBJECTIVES[DEFAULT_STATIC if kind == STATIC else kind]
-        table = overlay(with_length(pretraining.defaults(size, given), given), given)
+        table = pretraining.defaults(size, given)
+    home = Path(cache) if cache is not None else cache_home()
+    source = table.get("start") if data is not None else given.get("start")
+    beginning = None if source is None else open_beginning(source, pretraining, home)
+    if data is None:
+        carried = {} if beginning is None else beginning.settings
+        table = overlay(with_length(overlay(table, carried), given), given)
     if not sources and resume:
         raise CheckpointError(
             f"{out}: there is no run to resume in this folder. Name the folder of a run in --out, or start a new run "
@@ -102,10 +111,12 @@ def pretrain(
         )
     if not sources:
         raise ConfigError("There is no text to learn from: name one or more files, folders or globs.")
-    place = Workplace(Path(cache) if cache is not None else cache_home(), workers or os.cpu_count() or 1)
+    place = Workplace(home, workers or os.cpu_count() or 1)
     resolved = resolve(pretraining.config, table)
+    if beginning is not None and data is None:
+        check_fits(resolved, given, size, beginning)
     check_memory(pretraining.training_bytes(resolved, vocabulary_size=1))  # before the text is read, too
-    return run_pretraining(Request(pretraining, resolved, sources, valid_sources, Path(out), data, place))
+    return run_pretraining(Request(pretraining, resolved, sources, valid_sources, Path(out), data, place, beginning))
 
 
 def run_pretraining(request: Request) -> Generator[Event, None, None]:
@@ -131,7 +142,11 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
     config = request.config.model_copy(update={"text": text})
     request = replace(request, config=config)
     valid_paths = None if request.valid is None else discover(request.valid)
-    tokenizer = yield from pretraining.tokenizer(config, paths, place)
+    tokenizer: Tokenizer
+    if request.beginning is None:
+        tokenizer = yield from pretraining.tokenizer(config, paths, place)
+    else:
+        tokenizer = request.beginning.pretrained.tokenizer
     check_memory(pretraining.training_bytes(config, len(tokenizer)))
     corpora = yield from prepare(
         paths,
@@ -143,6 +158,8 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
         workers=place.workers,
     )
     learner = yield from pretraining.learner(config, tokenizer, corpora, place)
+    if request.beginning is not None:
+        begin(learner, request.beginning, pretraining.untrained_heads(config))
     data = data_table(paths, valid_paths, tokenizer, corpora)
     run = write_down(request, data, tokenizer)
 

@@ -58,6 +58,8 @@ class Run:
     collapsed: bool
     """Every dev example got the same answer."""
     mix: Mixes
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    """(step, score on some of dev) of every evaluation on the way; empty in results from before it was kept."""
 
     @property
     def score(self) -> float:

@@ -66,7 +66,8 @@ def transfer_from_json(table: Table) -> TransferResults:
 
 
 def run_from_json(table: Table) -> Run:
-    return from_known_keys(Run, {**table, **named_scores(table), "mix": mixes_from_json(table["mix"])})
+    changed = {"mix": mixes_from_json(table["mix"]), "curve": curve_from_json(table)}
+    return from_known_keys(Run, {**table, **named_scores(table), **changed})
 
 
 def cell_to_json(cell: Cell) -> Table:
@@ -85,7 +86,11 @@ def cell_from_json(table: Table, gold: Table | None = None) -> Cell:
         answered = {"counts": np.array(table["counts"], dtype=np.float64), "answers": table["answers"]}
     elif "predicted" in table and gold is not None:
         answered = classified(table["predicted"], table["probabilities"], gold["gold"], gold["names"])
-    changed = {"mix": mixes_from_json(table["mix"]), "forgetting": forgetting_from_json(table)}
+    changed = {
+        "mix": mixes_from_json(table["mix"]),
+        "forgetting": forgetting_from_json(table),
+        "curve": curve_from_json(table),
+    }
     return from_known_keys(Cell, {**table, **named_scores(table), **changed, **answered})
 
 
@@ -160,6 +165,10 @@ def forgetting_from_json(table: Table) -> Forgetting | None:
 
 def mixes_from_json(table: Table) -> Mixes:
     return {place: from_known_keys(LayerWeights, mix) for place, mix in table.items()}
+
+
+def curve_from_json(table: Table) -> list[tuple[int, float]]:
+    return [(step, score) for step, score in table.get("curve", [])]
 
 
 def named_scores(table: Table) -> Table:

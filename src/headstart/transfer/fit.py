@@ -50,6 +50,8 @@ class Fitted:
     """The primary metric's first; empty without dev."""
     steps: int
     best_step: int
+    curve: list[tuple[int, float]]
+    """(step, score on dev) of every evaluation on the way."""
     seconds: float
     collapsed: bool
     """Every dev example got the same answer."""
@@ -126,6 +128,7 @@ def transfer_once(
         scores={} if dev is None else task.scores(dev, answers),
         steps=result.steps,
         best_step=result.best_step,
+        curve=result.curve,
         seconds=time.monotonic() - began,
         collapsed=task.collapsed(answers),
         mix=named_mixes(model, [one.name for one in start.pretrained]),

@@ -80,8 +80,11 @@ class FitStep:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
+    """curve: (step, score on dev) of every evaluation on the way."""
+
     steps: int
     best_step: int
+    curve: list[tuple[int, float]]
 
 
 RowScores = Callable[[Sequence[int]], tuple[Tensor, Tensor]]
@@ -139,6 +142,7 @@ def fit(
     per_epoch = -(-len(train) // config.batch)
     in_parts = model.is_data_parallel()
     batches: list[list[int]] = []
+    curve: list[tuple[int, float]] = []
     for number in range(steps):
         if how == "gradual":
             model.train_only("gradual", min(groups, int(number / (config.unfreeze * steps) * (groups + 1))))
@@ -152,12 +156,13 @@ def fit(
         evaluation = None
         if (number + 1) % every == 0 or number + 1 == steps:
             evaluation = stopping.evaluate(number + 1)
+            curve += [] if evaluation is None else [(number + 1, evaluation[task.metric.name])]
         yield FitStep(number + 1, steps, loss, (number + 1) / steps, pace, (steps - number - 1) / pace, evaluation)
         if stopping.should_stop and number + 1 >= config.min_steps:
             break
     stopping.restore()
     model.eval()
-    return FitResult(number + 1, stopping.best_step or number + 1)
+    return FitResult(number + 1, stopping.best_step or number + 1, curve)
 
 
 def step(

@@ -173,6 +173,7 @@ def run_of(seed: int, fitted: Fitted, metric: str) -> Run:
         seconds=fitted.seconds,
         steps=fitted.steps,
         best_step=fitted.best_step,
+        curve=fitted.curve,
         collapsed=fitted.collapsed,
         mix={place: LayerWeights(**weights) for place, weights in fitted.mix.items()},
     )

@@ -97,6 +97,11 @@ def test_corruption_draws_from_the_whole_vocabulary() -> None:
     assert len(random) / len(gold) == pytest.approx(0.1, abs=0.01)
 
 
+def test_every_masked_piece_can_become_the_mask(make_shards) -> None:
+    batch = batches(corpus(make_shards), corruption="mask")[0]
+    assert (batch.ids.flatten()[batch.positions] == PIECES.mask).all()
+
+
 def test_pairs_are_balanced_and_random_ones_come_from_another_document(make_shards) -> None:
     source = batches(corpus(make_shards))
     next_ones = rows = 0

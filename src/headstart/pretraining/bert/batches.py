@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import torch
@@ -25,6 +26,9 @@ class MaskedConfig(Section):
     """Share of the pieces that are masked and predicted."""
     rare_first: float = Field(default=0.0, ge=0, le=1)
     """How much rarer pieces are preferred: the chance of a piece is its frequency to the power of minus this."""
+    corruption: Literal["bert", "mask"] = "bert"
+    """What stands in the place of a masked piece: [MASK] in 80 % of the cases, a random piece in 10 % and the piece
+    itself in 10 % ("bert"), or always [MASK] ("mask")."""
     whole_words: bool = False
     """Choose whole words, so that a word's pieces are masked together."""
     nsp: bool = True
@@ -171,7 +175,7 @@ class MaskedBatches:
             masked = choose_positions(line, pieces, self.config, rng)
             positions.append(masked + number * T)
             gold.append(line[masked])
-            line[masked] = corrupt(line[masked], pieces, rng)
+            line[masked] = pieces.mask if self.config.corruption == "mask" else corrupt(line[masked], pieces, rng)
             ids[number, : len(line)] = line
             segments[number, second_from : len(line)] = 1
             mask[number, : len(line)] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +31,8 @@ PUBLISHED_PIECES = 30_522
 PUBLISHED_RATE = 0.15
 RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
 """Peak learning rates: smaller networks take, and need, larger steps."""
+FURTHER_RATE = 5e-5
+"""For published weights that are trained further: they have more to lose than to gain."""
 LARGE_BATCH = 4096
 DEVIATION = 0.1
 """Of embeddings that start from word vectors: large beside the rows that stay random (0.02) and the first updates."""
@@ -128,17 +130,24 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
         heads = 2 * encoder.width**2  # the pooler and the masked-LM head's dense layer
         return BYTES_PER_PARAMETER * (embeddings + blocks + heads)
 
+    def defaults_from(self, heads: Collection[str]) -> Table:
+        return {"objective": {"nsp": "next" in heads}, "optimizer": {"learning_rate": FURTHER_RATE}}
+
+    def untrained_heads(self, config: BertRun) -> Collection[str]:
+        return () if config.objective.nsp else ("next",)
+
     def measurable(self, config: BertRun, held_out: Shards) -> BertRun:
         """Without the word vectors it started from, and without next-sentence prediction on a single document.
 
         One document has no other to draw a random text from; its masked pieces can still be measured. Masks are the
-        published 15 %, whatever a run trains on, so that runs can be compared.
+        published ones (15 %; 80/10/10), whatever a run trains on, so that runs can be compared.
         """
         objective = config.objective.model_copy(
             update={
                 "nsp": config.objective.nsp and held_out.n_documents > 1,
                 "mask_rate": PUBLISHED_RATE,
                 "rare_first": 0.0,
+                "corruption": "bert",
             }
         )
         return config.model_copy(update={"vectors": None, "objective": objective})

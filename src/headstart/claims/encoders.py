@@ -1,0 +1,60 @@
+"""The encoders that claims are made of, opened once to see that they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from headstart.errors import ConfigError
+from headstart.progress import Progress
+from headstart.transfer.features import encoder_fingerprint
+from headstart.weights.sources import local, open_source
+
+EncoderRole = Literal["static", "elmo", "bert", "published"]
+ENCODERS: dict[EncoderRole, str] = {
+    "static": "words-mini",
+    "elmo": "elmo-mini",
+    "bert": "bert-mini",
+    "published": "minilm",
+}
+"""The part that an encoder plays in the claims -> the source that plays it unless another is given."""
+
+KINDS: dict[EncoderRole, str] = {"static": "static", "elmo": "elmo", "bert": "bert", "published": "bert"}
+"""Whoever plays a part is of this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """source: as the user named it; path: where it is on this machine, which `headstart.load` opens."""
+
+    source: str
+    path: str
+    kind: str
+    layers: int
+    """R_0 included."""
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """Its folder's, or that of the catalogue."""
+        return Path(self.path.split(",")[-1]).resolve().name
+
+
+def open_role(role: EncoderRole, source: str, cache: Path) -> Generator[Progress, None, Encoder]:
+    encoder = yield from open_encoder(source, cache)
+    if encoder.kind != KINDS[role]:
+        raise ConfigError(
+            f"--{role}: {source} holds {encoder.kind}; wanted an encoder of kind {KINDS[role]}, or 'off'."
+        )
+    return encoder
+
+
+def open_encoder(source: str, cache: Path) -> Generator[Progress, None, Encoder]:
+    """Download it if need be."""
+    paths = yield from local(source, cache)
+    path = ",".join(map(str, paths))
+    pretrained = yield from open_source(path, cache=cache)
+    K, _ = pretrained.encoder.shape
+    return Encoder(source, path, pretrained.kind, K, encoder_fingerprint(pretrained.encoder))
