@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from headstart.claims.base import Claim
 from headstart.claims.generations import Generations
+from headstart.claims.probes import Probes
+from headstart.claims.senses import SensesOfWords
 
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (Generations(),)}
+CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (Generations(), Probes(), SensesOfWords())}
 """By name, in the order of the page."""
