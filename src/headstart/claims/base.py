@@ -45,6 +45,8 @@ class Scale:
     """Parts of the text that are compared with all of it: 16 for a sixteenth. Ascending, from 1."""
     pieces: int | None
     """In the vocabulary of a short BERT; None: as many as the text has."""
+    probe_words: int = 20_000
+    """Words that a probe learns, at most, and a quarter as many texts."""
 
 
 FEW_LOOKS = {"evaluations": 5, "evaluate_examples": 500}
@@ -79,6 +81,7 @@ SCALES = {
         domain_words=40_000,
         cuts=(1, 4, 16),
         pieces=4000,
+        probe_words=4000,
     ),
 }
 

@@ -8,7 +8,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from headstart.cli import compare, demo, encode, fill, get, neighbours, predict, pretrain, reproduce, transfer, weights
+from headstart.cli import (
+    compare,
+    demo,
+    encode,
+    fill,
+    get,
+    neighbours,
+    predict,
+    pretrain,
+    probe,
+    reproduce,
+    transfer,
+    weights,
+)
 from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.errors import HeadstartError
 
@@ -48,6 +61,7 @@ app.command("export")(weights.export)
 app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
 app.command("neighbours")(neighbours.neighbours)
+app.command("probe")(probe.probe)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 

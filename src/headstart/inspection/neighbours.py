@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import WordTokenizer
+
+FloatT = TypeVar("FloatT", np.float32, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ def neighbours_in_context(
     return sorted(found, key=lambda neighbour: -neighbour.cosine)[:most]
 
 
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit(vectors: NDArray[FloatT]) -> NDArray[FloatT]:
+    """Scaled to the length one; a vector of zeros stays as it is."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scaled: NDArray[np.float32] = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
+    scaled: NDArray[FloatT] = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
     return scaled
