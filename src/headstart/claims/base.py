@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from headstart.claims.data import ClaimData, Role, TaskFiles, where_to_put
+from headstart.claims.data import ClaimData, Role, TaskFiles, TextFiles, where_to_put
 from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.results import Outcome
 from headstart.comparison.compare import CompareEvent
@@ -104,6 +104,13 @@ class Setting:
     @property
     def seeds(self) -> list[int]:
         return list(range(self.scale.seeds))
+
+    @property
+    def text(self) -> TextFiles:
+        """For claims that need it."""
+        if self.data.text is None:
+            raise ValueError("there is no text; a claim that uses it has it among its needs")
+        return self.data.text
 
     def tasks(self, roles: Sequence[Role]) -> list[TaskFiles]:
         """Those of the labelled tasks that are there."""
