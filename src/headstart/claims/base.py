@@ -156,12 +156,12 @@ class Claim(ABC):
         """Why the claim cannot be tested with this setting, in one sentence that says what would do."""
         for role in self.needs:
             if not setting.data.has(role):
-                return f"{self.name}: there are no {where_to_put([role])}."
+                return f"{self.name} needs {where_to_put([role])}."
         if self.any_of and not any(setting.data.has(role) for role in self.any_of):
-            return f"{self.name}: there are no {where_to_put(self.any_of)}."
+            return f"{self.name} needs {where_to_put(self.any_of)}."
         for encoder in self.encoders:
             if encoder not in setting.encoders:
-                return f"{self.name}: there is no encoder to play '{encoder}'; give one with --{encoder} SRC."
+                return f"{self.name} needs an encoder to play '{encoder}': give one with --{encoder} SRC."
         return None
 
     def key(self, setting: Setting) -> str:

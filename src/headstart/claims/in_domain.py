@@ -50,7 +50,7 @@ class InDomain(Claim):
     def missing(self, setting: Setting) -> str | None:
         why = super().missing(setting)
         if why is None and not language_models(setting):
-            return f"{self.name}: no encoder came with its language model; give a run with --elmo SRC or --bert SRC."
+            return f"{self.name} needs an encoder with its language model: give a run with --elmo SRC or --bert SRC."
         return why
 
     def plan(self, setting: Setting) -> list[Part]:

@@ -43,7 +43,7 @@ def point(x: float, measured: Measured) -> Point:
 
 def plain_number(value: float) -> str:
     """Three digits that count, and whole numbers from a hundred on."""
-    if value == int(value) or abs(value) >= 100:
+    if abs(value) >= 100 or value.is_integer():
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
