@@ -19,7 +19,7 @@ def result() -> ClaimResult:
     outcome = Outcome([table], findings, [Picture("curve", "a curve", "<svg>1</svg>")], ["Mind this."])
     return ClaimResult(
         name="slug", number=3, title="It is so", source="Somebody 2018", command="headstart reproduce slug", key="k",
-        seconds=75.0, threads=2, scale="full", headstart="0.1.0", outcome=outcome,
+        seconds=75.0, machine="A processor, 2 cores", threads=2, scale="full", headstart="0.1.0", outcome=outcome,
     )  # fmt: skip
 
 
@@ -27,19 +27,19 @@ def test_the_page_has_sentence_verdict_table_picture_command_and_cost(result: Cl
     page = page_text([result], "claims")
     assert "| 3 | [It is so](#slug) | holds 1, undecided 1 | 1 min 15 s |" in page
     assert "Claimed by Somebody 2018. Here: **holds 1, undecided 1**." in page
-    assert "- **holds**: ELMo above words: +3.1 points (+0.9 to +5.2), p = 0.004" in page
-    assert "- **undecided**: perplexity below: -12.4 (-20 to 1)" in page
+    assert "| **holds** | ELMo above words | +3.1 points (+0.9 to +5.2) | 0.004 |" in page
+    assert "| **undecided** | perplexity below | -12.4 (-20 to 1) |  |" in page
     assert "| a \\| b | 50.0 (40.0 to 60.0) |\n| c |  |" in page
     assert "![a curve](claims/curve.svg)" in page
-    assert "Mind this." in page
+    assert "- Mind this." in page
     assert "```\nheadstart reproduce slug\n```" in page
-    assert "1 min 15 s on 2 threads" in page
+    assert "1 min 15 s on A processor, 2 cores (2 threads), headstart 0.1.0." in page
 
 
 def test_a_claim_whose_findings_agree_has_one_word(result: ClaimResult) -> None:
     agreed = replace(result.outcome, findings=[Finding("a", "fails"), Finding("b", "fails")])
     assert verdicts_text(agreed) == "fails"
-    assert finding_text(agreed.findings[0]) == "**fails**: a"
+    assert finding_text(agreed.findings[0]) == "fails: a"
 
 
 def test_pictures_lie_in_a_folder_of_the_name_of_the_page(result: ClaimResult, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from headstart.claims.base import SCALES, PartBegan, Setting
 from headstart.claims.registry import CLAIMS
-from headstart.claims.reproduce import assumed_setting, run_claim
+from headstart.claims.reproduce import assumed_setting, result_of_claim
 from headstart.claims.results import ClaimResult, result_from_json, result_to_json
 from headstart.progress import result_of
 
@@ -24,12 +24,12 @@ def tried(setting: Setting) -> Tried:
     def run(name: str) -> tuple[list[str], ClaimResult]:
         if name not in kept:
             begun = []
-            job = run_claim(CLAIMS[name], setting, "the command")
+            job = CLAIMS[name].run(setting)
             while True:
                 try:
                     event = next(job)
                 except StopIteration as end:
-                    kept[name] = begun, end.value
+                    kept[name] = begun, result_of_claim(CLAIMS[name], setting, end.value, "the command", 1.0)
                     break
                 if isinstance(event, PartBegan):
                     begun.append(event.title)

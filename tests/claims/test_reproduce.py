@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import headstart.claims.base as base
+from headstart.claims import base
+from headstart.claims.base import PartBegan
 from headstart.claims.encoders import EncoderRole
 from headstart.claims.reproduce import ClaimBegan, ClaimDone, ClaimSkipped, reproduce
 from headstart.cli.main import app
@@ -65,6 +66,19 @@ def test_a_claim_that_was_tested_is_not_tested_again_unless_something_changed(ar
     again = list(reproduce([CHEAP], **{**arguments, "encoders": changed}))
     assert isinstance(again[-1], ClaimDone)
     assert not again[-1].reused
+
+
+def test_time_counts_over_all_processes_that_worked_on_a_claim(arguments: dict[str, Any], tmp_path: Path) -> None:
+    seconds = tmp_path / "out" / CHEAP / "seconds"
+    events = reproduce([CHEAP], **arguments)
+    while not isinstance(next(events), PartBegan):
+        pass
+    events.close()
+    assert float(seconds.read_text()) > 0
+    seconds.write_text("1000.0")
+    (result,) = result_of(reproduce([CHEAP], **arguments))
+    assert 1000 < result.seconds < 1100
+    assert not seconds.exists()
 
 
 def test_the_page_has_every_result_of_the_folder_in_order(arguments: dict[str, Any], tmp_path: Path) -> None:

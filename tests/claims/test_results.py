@@ -91,7 +91,7 @@ def test_a_result_comes_back_from_its_json_and_a_broken_one_does_not() -> None:
     outcome = Outcome([table], [found("s", Measured(0.1, (0.0, 0.2), "points"), p=0.05)], [Picture("p", "t", "<svg/>")])
     result = ClaimResult(
         name="n", number=1, title="t", source="s", command="c", key="k", seconds=1.5, threads=2, scale="quick",
-        headstart="0.1.0", outcome=outcome,
+        machine="A processor, 2 cores", headstart="0.1.0", outcome=outcome,
     )  # fmt: skip
     text = result_to_json(result)
     assert result_from_json(text) == result

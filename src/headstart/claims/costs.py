@@ -14,7 +14,7 @@ HEAD_STEP = 0.035
 FINE_TUNING_STEP = {"elmo": 0.3, "bert": 0.25}
 """Seconds of a step with the encoder, for the shapes below; in proportion for others."""
 MEASURED_SHAPES = {"elmo": (3, 256), "bert": (5, 256)}
-PRETRAINING_STEP = {"static": 0.3, "elmo": 0.25, "bert": 0.15}
+PRETRAINING_STEP = {"static": 0.3, "elmo": 0.25, "bert": 0.08}
 """Seconds of a step of the smallest sizes, with its share of the evaluations."""
 START = 5.0
 """Seconds before the first step."""

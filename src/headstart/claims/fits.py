@@ -110,13 +110,14 @@ class Fits:
         return ClaimTable(self.metric, ["", *(f"{labels:,} labelled" for labels in self.labels)], rows)
 
     def collapsed(self) -> list[str]:
-        """A sentence for each row of which some seeds gave one answer to everything."""
-        return [
-            f"{self.task.title}: {self.comparison.titles[entry.row]} with {entry.labels:,} labelled examples gave one "
-            f"answer to everything in {entry.collapsed} of {len(entry.scores)} seeds."
+        """A sentence about the rows of which some seeds gave one answer to everything, if there are any."""
+        titles = self.comparison.titles
+        found = [
+            f"{titles[entry.row]} with {entry.labels:,} labelled ({entry.collapsed} of {len(entry.scores)})"
             for entry in self.comparison.table
             if entry.collapsed
         ]
+        return [f"{self.task.title}: seeds that gave one answer to everything: {'; '.join(found)}."] if found else []
 
 
 def fits_of(setting: Setting, task: TaskFiles, rows: Sequence[FitRow]) -> Generator[ClaimEvent, None, Fits]:

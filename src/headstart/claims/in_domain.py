@@ -153,8 +153,10 @@ def findings_of(fits: Fits, moved: Moved) -> list[Finding]:
     before, after = rows_of(moved.role, moved.before, moved.after)
     title, task = ROLES[moved.role], fits.task.title
     lower, p = moved.loss_after.more_than(moved.loss_before)
-    findings = [found(f"{title}: perplexity of the text of {task} below that before", lower, "below", p=p)]
+    findings = [
+        found(f"{title}: perplexity of the text of {task}, lower after that text than before", lower, "below", p=p)
+    ]
     for labels in fits.labels:
         better, p = fits.difference(before.name, after.name, labels)
-        findings.append(found(f"{title}, {task}, {labels:,} labelled: above that before", better, p=p))
+        findings.append(found(f"{title}, {task}, {labels:,} labelled: better after its text than before", better, p=p))
     return findings

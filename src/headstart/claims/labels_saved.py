@@ -20,7 +20,10 @@ from headstart.claims.results import (
 from headstart.report.results import Cell
 
 SCRATCH = "scratch"
-STEP_NOTICE = "Steps are counted, not seconds: a step of a fine-tuned encoder takes longer than one of scratch."
+NOTICES = [
+    "The fits are those of claim 1.",
+    "Steps are counted, not seconds: a step of a fine-tuned encoder takes longer than one of scratch.",
+]
 
 
 class LabelsSaved(Claim):
@@ -41,7 +44,7 @@ class LabelsSaved(Claim):
             fits = yield from fits_of(setting, task, generation_rows(setting, task))
             tables += [labels_table(fits), steps_table(fits)]
             findings += [*labels_findings(fits), *steps_findings(fits)]
-        return Outcome(tables, findings, notices=[STEP_NOTICE])
+        return Outcome(tables, findings, notices=NOTICES)
 
 
 def pretrained_rows(fits: Fits) -> dict[str, str]:

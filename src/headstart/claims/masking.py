@@ -18,9 +18,9 @@ SIZE = "tiny"
 SHAPE = (3, 128)
 RATES = (0.05, 0.15, 0.3, 0.45, 0.6)
 USUAL = 0.15
-SINGLE_TEXTS = (
-    "Held-out text is masked as published (15 %; 80/10/10) for every model, and read as single texts, which is new to "
-    "the one that learned from pairs."
+AS_PUBLISHED = (
+    "Held-out text is masked as published for every model (15 %; 80/10/10), which favours those that were trained so, "
+    "and is read as single texts, which is new to the one that learned from pairs."
 )
 
 
@@ -81,7 +81,7 @@ class Masking(Claim):
             tables=[masking_table(measured, done)],
             findings=[*perplexity_findings(measured), *(one for fits in done for one in transfer_findings(fits))],
             pictures=[rate_picture(measured), *(transfer_picture(fits) for fits in done)],
-            notices=[NOTICE, SINGLE_TEXTS, *(sentence for fits in done for sentence in fits.collapsed())],
+            notices=[NOTICE, AS_PUBLISHED, *(sentence for fits in done for sentence in fits.collapsed())],
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headstart.atomic import write_text
-from headstart.claims.results import ClaimResult, ClaimTable, Finding, Outcome, TableCell
+from headstart.claims.results import ClaimResult, ClaimTable, Finding, Measured, Outcome, TableCell
 from headstart.report.wording import duration
 
 HEAD = """# What the field claims of these models, tested on one machine
@@ -15,10 +15,10 @@ HEAD = """# What the field claims of these models, tested on one machine
 Written by `headstart reproduce`. Each claim has a verdict, which its numbers decide: a finding *holds* if the 95 %
 interval of its difference lies on the side that the claim says, *fails* if it lies on the other, and is *undecided*
 if the interval has both. Intervals come from a bootstrap over seeds and dev examples, unless a table says otherwise;
-each finding stands alone, so that of forty with no difference at all two would not be undecided. A claim may fail here
-and be true elsewhere: these are small models.
+each finding stands alone, so that of forty with no difference at all two would not be undecided. Fits that several
+claims look at are made once, and their time counts for the first. A claim may fail here and be true elsewhere: these
+are small models.
 """
-UNITS = {"%": "%", "points": "points"}
 
 
 def write_page(path: Path, results: Sequence[ClaimResult]) -> None:
@@ -54,7 +54,7 @@ def section(result: ClaimResult, pictures: str) -> Iterator[str]:
     outcome = result.outcome
     yield f'\n## <a id="{result.name}"></a>{result.number}. {result.title}\n'
     yield f"Claimed by {result.source}. Here: **{verdicts_text(outcome)}**.\n"
-    yield from (f"- {finding_text(finding)}" for finding in outcome.findings)
+    yield from markdown(findings_table(outcome.findings))
     for table in outcome.tables:
         yield f"\n{table.title}\n"
         yield from markdown(table)
@@ -62,19 +62,38 @@ def section(result: ClaimResult, pictures: str) -> Iterator[str]:
         yield f"\n![{picture.title}]({pictures}/{picture.name}.svg)"
     if outcome.notices:
         yield ""
-        yield from outcome.notices
+        yield from (f"- {notice}" for notice in outcome.notices)
     yield f"\n```\n{result.command}\n```\n"
-    yield f"{duration(result.seconds)} on {result.threads} threads, headstart {result.headstart}.\n"
+    threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
+    yield f"{duration(result.seconds)} on {result.machine} ({threads}), headstart {result.headstart}.\n"
+
+
+def findings_table(findings: Sequence[Finding]) -> ClaimTable:
+    rows: list[list[TableCell]] = [
+        [
+            f"**{finding.verdict}**",
+            finding.sentence,
+            None if finding.difference is None else difference_text(finding.difference),
+            None if finding.p is None else Measured(float(f"{finding.p:.2g}")),
+        ]
+        for finding in findings
+    ]
+    return ClaimTable("", ["", "finding", "difference", "p"], rows)
+
+
+def difference_text(difference: Measured) -> str:
+    """ "+3.1 points (+0.9 to +5.2)"."""
+    number, bracket, interval = str(difference).partition(" (")
+    unit = " points" if difference.unit == "points" else ""
+    return f"{number}{unit}{bracket}{interval}"
 
 
 def finding_text(finding: Finding) -> str:
-    """ "**holds**: ELMo above word vectors with 50 labelled examples: +3.1 points (+0.9 to +5.2), p = 0.004"."""
-    text = f"**{finding.verdict}**: {finding.sentence}"
+    """ "holds: ELMo above word vectors with 50 labelled examples: +3.1 points (+0.9 to +5.2), p = 0.004"."""
+    text = f"{finding.verdict}: {finding.sentence}"
     if finding.difference is not None:
-        number, _, interval = str(finding.difference).partition(" (")
-        unit = UNITS.get(finding.difference.unit, "")
-        text += f": {number}{' ' if unit else ''}{unit}{' (' if interval else ''}{interval}"
-    return text if finding.p is None else f"{text}, p = {finding.p:.3g}"
+        text += f": {difference_text(finding.difference)}"
+    return text if finding.p is None else f"{text}, p = {finding.p:.2g}"
 
 
 def verdicts_text(outcome: Outcome) -> str:
@@ -86,8 +105,10 @@ def verdicts_text(outcome: Outcome) -> str:
 
 
 def markdown(table: ClaimTable) -> Iterator[str]:
+    """Columns with numbers stand on the right."""
+    numbers = [any(isinstance(row[place], Measured) for row in table.rows) for place in range(len(table.columns))]
     yield f"| {' | '.join(table.columns)} |"
-    yield f"|{'|'.join('---' if number == 0 else '---:' for number in range(len(table.columns)))}|"
+    yield f"|{'|'.join('---:' if number else '---' for number in numbers)}|"
     for row in table.rows:
         yield f"| {' | '.join(map(cell_text, row))} |"
 

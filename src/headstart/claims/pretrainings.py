@@ -18,6 +18,8 @@ from headstart.pretraining.pretrain import pretrain
 from headstart.text.documents import file_digest
 
 ONE_PER_LINE = {"text.one_per_line": True}
+EVALUATIONS = 3
+"""On the way; more would take as long as so short a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,12 @@ class Pretraining:
 
 def pretrained_once(setting: Setting, wanted: Pretraining) -> Generator[ClaimEvent, None, Encoder]:
     """The encoder of a run that is made now, or was made before."""
+    settings = {"training.evaluations": EVALUATIONS, **wanted.settings}
     key = key_of(
         kind=wanted.kind,
         size=wanted.size,
         text=[file_digest(wanted.text), file_digest(wanted.valid)],
-        settings=dict(wanted.settings),
+        settings=settings,
         steps=wanted.steps,
         encoders={name: encoder.fingerprint for name, encoder in wanted.encoders.items()},
         words=wanted.words and wanted.words.fingerprint,
@@ -59,7 +62,7 @@ def pretrained_once(setting: Setting, wanted: Pretraining) -> Generator[ClaimEve
             valid=wanted.valid,
             out=out,
             size=wanted.size,
-            config=settings_table({**wanted.settings, **paths, **words}),
+            config=settings_table({**settings, **paths, **words}),
             steps=wanted.steps,
             epochs=1.0 if wanted.steps is None else None,
             resume=True,

@@ -16,10 +16,11 @@ from headstart.claims.data import ROLES, ClaimData, Limits, TaskFiles, TextFiles
 from headstart.claims.encoders import ENCODERS, KINDS, LANGUAGE_MODELS, SHAPES, Encoder, EncoderRole, open_role
 from headstart.claims.page import write_page
 from headstart.claims.registry import CLAIMS
-from headstart.claims.results import ClaimResult, result_from_json, result_to_json
+from headstart.claims.results import ClaimResult, Outcome, result_from_json, result_to_json
 from headstart.config import OFF, cache_home, pick
 from headstart.errors import CheckpointError
 from headstart.progress import Progress
+from headstart.training.machine import machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +104,37 @@ def run_claims(request: Request, page: Path) -> Generator[ReproduceEvent, None, 
             results.append(before)
             yield ClaimDone(before, folder, reused=True)
         else:
-            results.append((yield from run_claim(claim, setting, command_of(claim, request))))
+            yield ClaimBegan(claim, claim.plan(setting))
+            with Stopwatch(folder / "seconds") as spent:
+                outcome = yield from claim.run(setting)
+            results.append(result_of_claim(claim, setting, outcome, command_of(claim, request), spent.seconds))
             write_result(results[-1], folder)
+            spent.forget()
             yield ClaimDone(results[-1], folder, reused=False)
         write_page(page, results_in(request.out))
     return results
 
 
-def run_claim(claim: Claim, setting: Setting, command: str) -> Generator[ReproduceEvent, None, ClaimResult]:
-    yield ClaimBegan(claim, claim.plan(setting))
-    began = time.monotonic()
-    outcome = yield from claim.run(setting)
+class Stopwatch:
+    """Counts the seconds of a piece of work over all the processes that worked on it, in a file until it is done."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.seconds = float(file.read_text()) if file.is_file() else 0.0
+
+    def __enter__(self) -> Stopwatch:
+        self.began = time.monotonic()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds += time.monotonic() - self.began
+        write_text(self.file, str(self.seconds))
+
+    def forget(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+def result_of_claim(claim: Claim, setting: Setting, outcome: Outcome, command: str, seconds: float) -> ClaimResult:
     return ClaimResult(
         name=claim.name,
         number=claim.number,
@@ -121,7 +142,8 @@ def run_claim(claim: Claim, setting: Setting, command: str) -> Generator[Reprodu
         source=claim.source,
         command=command,
         key=claim.key(setting),
-        seconds=time.monotonic() - began,
+        seconds=seconds,
+        machine=machine(),
         threads=torch.get_num_threads(),
         scale=setting.scale.name,
         headstart=version("headstart"),

@@ -165,6 +165,8 @@ class ClaimResult:
     key: str
     """Of everything that decides the outcome."""
     seconds: float
+    """Over all the processes that worked on it."""
+    machine: str
     threads: int
     scale: str
     headstart: str

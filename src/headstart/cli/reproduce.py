@@ -85,7 +85,7 @@ def list_claims(scale: str) -> None:
 
 def minutes_text(parts: Sequence[Part]) -> str:
     minutes = sum(part.minutes for part in parts)
-    return f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
+    return f"about {minutes:.0f} min" if minutes >= 1 else f"about {max(10, round(60 * minutes, -1)):.0f} s"
 
 
 def watch(events: Generator[ReproduceEvent, None, list[ClaimResult]], page: Path, quiet: bool) -> None:
@@ -104,7 +104,7 @@ def watch(events: Generator[ReproduceEvent, None, list[ClaimResult]], page: Path
                 result = event.result
                 typer.echo(f"{result.number}. {result.title}: {verdicts_text(result.outcome)}")
                 for finding in result.outcome.findings:
-                    typer.echo(f"   {finding_text(finding).replace('**', '')}")
+                    typer.echo(f"   {finding_text(finding)}")
             if stop.asked:
                 events.close()
                 typer.echo("Stopped, with everything saved. The same command goes on from here.", err=True)
