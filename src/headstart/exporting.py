@@ -16,10 +16,10 @@ from headstart.encoders.static import Static
 from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run, weights_of
 from headstart.pretraining.card import imported_card
-from headstart.progress import Progress
+from headstart.progress import Notice, Progress
 from headstart.transfer.loading import check_answers_are_softmax, load_task_model, plain_bert
 from headstart.transfer.task_model import TaskModel, is_task_model
-from headstart.weights.elmo_hdf5 import write_elmo
+from headstart.weights.elmo_hdf5 import IN_ALLENNLP, write_elmo
 from headstart.weights.huggingface import write_huggingface
 from headstart.weights.new_folder import check_free
 from headstart.weights.onnx.model import write_encoder_onnx, write_model_onnx
@@ -76,7 +76,7 @@ FORMATS = {
 
 def export(
     source: Source, to: str, out: str | Path, *, words: Collection[str] | Path | None = None
-) -> Generator[Progress, None, Path]:
+) -> Generator[Progress | Notice, None, Path]:
     """Write an encoder or a task model into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
     or `onnx` files. The folder must be empty or new.
 
@@ -102,6 +102,8 @@ def export(
         write_elmo(pretrained, out, wanted)
     else:
         form.write(pretrained, out)
+    if to == "elmo" and isinstance(pretrained.encoder, Elmo) and pretrained.encoder.config.tokens in IN_ALLENNLP:
+        yield Notice(IN_ALLENNLP[pretrained.encoder.config.tokens])
     return out
 
 
