@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 # A folder with real text for `make bench` and the results tables; see docs/results.md.
 DATA ?= ../shared/data
+LICENCE ?= Apache-2.0
 # The peers that `make bench` measures against live beside us in an environment of their own.
 BENCH := .venv-bench
 
-.PHONY: demo test lint bench bench-quick clean
+.PHONY: demo test lint bench bench-quick house clean
 
 demo: $(VENV)/.installed
 	$(BIN)/headstart demo
@@ -26,6 +27,10 @@ bench: $(BENCH)/.installed
 
 bench-quick: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench --data $(DATA) --quick
+
+# For maintainers: finished runs of the three recipes, in RUNS, into the package; what it prints goes into catalogue.toml.
+house: $(VENV)/.installed
+	$(BIN)/python -m bench.house --runs $(RUNS) --held-out $(HELD_OUT) --text "$(TEXT)" --licence "$(LICENCE)"
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -21,6 +21,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from headstart.training.machine import processor
+
 SIDES, QUICK_SIDES = (1024, 1536, 2048), (1024,)
 TRIES = 4
 PACKAGES = (
@@ -51,13 +53,6 @@ def description() -> dict[str, object]:
         "libraries": libraries(),
         "versions": {name: found for name in PACKAGES if (found := installed(name))},
     }
-
-
-def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def libraries() -> list[str]:

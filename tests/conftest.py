@@ -151,6 +151,34 @@ def pretrained_runs(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> d
     return {kind: folder / kind for kind in TINY_RUNS}
 
 
+@pytest.fixture(scope="session")
+def compact_runs(pretrained_runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The compact copy of each run, by kind."""
+    import headstart
+    from headstart.progress import result_of
+
+    folder = tmp_path_factory.mktemp("compact")
+    for kind, run in pretrained_runs.items():
+        result_of(headstart.export(run, "compact", folder / kind))
+    return {kind: folder / kind for kind in pretrained_runs}
+
+
+HOUSE = {"words-mini": "static", "elmo-mini": "elmo", "bert-mini": "bert"}
+
+
+@pytest.fixture
+def house(compact_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Tiny runs in the places of the models that come with the package; their folders by name."""
+    from headstart.atomic import sha256_of
+    from headstart.weights.catalogue import Entry, catalogue
+
+    for name, kind in HOUSE.items():
+        files = {path.name: sha256_of(path) for path in compact_runs[kind].iterdir()}
+        entry = Entry(name, kind, "a stand-in", "none", 1, (), files, {}, package=str(compact_runs[kind]))  # type: ignore[arg-type]
+        monkeypatch.setitem(catalogue(), name, entry)
+    return {name: compact_runs[kind] for name, kind in HOUSE.items()}
+
+
 # Words that the tiny encoders know, so that word vectors alone can tell entities from the words between them.
 ENTITIES = [("old actor", "PER"), ("child", "PER"), ("long play", "LOC"), ("garden", "LOC"), ("new story", "ORG")]
 BETWEEN = ["the cat", "a dog", "my friend", "nobody", "likes", "hates", "talks about", "writes"]

@@ -141,7 +141,7 @@ def test_elmo_goes_out_with_the_vectors_of_some_words(pretrained_runs: dict[str,
     assert (folder / "vocab.txt").read_text(encoding="utf-8").split() == ["<S>", "</S>", "<UNK>", "film", "superb"]
     opened, own = headstart.load(folder), headstart.load(pretrained_runs["elmo"])
     assert np.allclose(opened.represent(TEXTS)[0], own.represent(TEXTS)[0], atol=1e-6)
-    with pytest.raises(ConfigError, match="Words are for --to elmo"):
+    with pytest.raises(ConfigError, match="--words is for --to elmo; got --to hf"):
         result_of(headstart.export(pretrained_runs["bert"], "hf", tmp_path / "hf", words=["film"]))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.batches.rows import Joined, TextRow, collate, sorted_batches, text_row
-from headstart.config import pick, settings_of
+from headstart.config import Table, pick, settings_of
 from headstart.encoders.base import Encoder
 from headstart.encoders.kernels.memory import release_freed_memory
 from headstart.encoders.registry import ENCODERS, build_encoder
@@ -32,6 +32,8 @@ FEWEST_TOKENS, MOST_TOKENS, BATCH_BYTES = 4_096, 16_384, 1 << 26
 BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
 """A stream holds at most so many sentences at a time, and so many bytes of their ids and vectors."""
 BLOCKS_BETWEEN_TRIMS = 8
+COMPACTED = "compact"
+"""The key of [data] in config.toml with the precision of a compact run."""
 Vectors = NDArray[np.float32]
 Sentence = str | Sequence[str] | Joined
 """A text, its words where they are known already, or a pair of texts."""
@@ -241,22 +243,27 @@ def load_run(path: Path) -> Pretrained:
 
 
 def was_pretrained_here(path: Path) -> bool:
-    """Whether a folder is a run with a record of its text, and not an imported one."""
+    """Whether a folder is a run with a record of its text: not an imported one, nor a compact copy from elsewhere."""
     if not (path / "config.toml").is_file():
         return False
-    return "sources" in RunDirectory(path).read_config().get("data", {})
+    data = RunDirectory(path).read_config().get("data", {})
+    return "sources" in data and COMPACTED not in data
 
 
 def save_run(pretrained: Pretrained, out: Path, record: Mapping[str, Any], card: str) -> None:
     """Into a new run directory that `load_run` reads. record: further entries of [data] in config.toml."""
-    encoder = pretrained.encoder
-    data = {"vocabulary": len(pretrained.tokenizer), "labels": list(pretrained.labels), **record}
     with building(out, OUT_ADVICE) as folder:
         run = RunDirectory(folder)
         pretrained.tokenizer.save(folder)
         run.write_weights(weights_of(pretrained))
-        run.write_config({"kind": pretrained.kind, "encoder": settings_of(encoder.config), "data": data})
+        run.write_config(run_table(pretrained, record))
         run.write_card(card)
+
+
+def run_table(pretrained: Pretrained, record: Mapping[str, Any]) -> Table:
+    """config.toml of a run whose pretraining is not known."""
+    data = {"vocabulary": len(pretrained.tokenizer), "labels": list(pretrained.labels), **record}
+    return {"kind": pretrained.kind, "encoder": settings_of(pretrained.encoder.config), "data": data}
 
 
 def weights_of(pretrained: Pretrained) -> dict[str, Tensor]:

@@ -29,8 +29,18 @@ def test_the_list_fits_and_says_what_is_here(tiny: Path) -> None:
     assert max(len(line) for line in shown.splitlines()) <= 100
     first_words = {line.split()[0]: line.split()[-1] for line in shown.splitlines() if not line.startswith(" ")}
     assert first_words["tiny"] == "here"
-    assert first_words["bert-tiny"] == "Hub"
+    assert first_words["google-bert-tiny"] == "Hub"
     assert catalogue().keys() <= first_words.keys()
+
+
+def test_what_comes_with_the_package_is_listed_first_and_is_there(house: dict[str, Path]) -> None:
+    lines = RUNNER.invoke(app, ["get", "--list"]).stdout.splitlines()
+    listed = [line for line in lines[1:] if not line.startswith(" ")][: len(house)]
+    assert [line.split()[0] for line in listed] == list(house)
+    assert all("in the package" in line for line in listed)
+    folder, use = RUNNER.invoke(app, ["get", "elmo-mini"]).stdout.splitlines()
+    assert folder == str(house["elmo-mini"])
+    assert use.startswith("It comes with the package. Use it with: headstart transfer sentiment --from elmo-mini ")
 
 
 def test_a_name_gives_its_folder_and_how_to_use_it(tiny: Path) -> None:

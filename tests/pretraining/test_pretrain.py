@@ -212,7 +212,7 @@ def test_a_given_vocabulary_is_used(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_config_files_and_their_order(corpus: Path, tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text('size = "tiny"\nseed = 5\n[training]\nsteps = 9\nbatch = 128\n')
+    (tmp_path / "c.toml").write_text('size = "tiny"\nseed = 5\n[training]\nsteps = 9\nbatch = 64\n')
     events = headstart.pretrain(
         "bert", corpus, out=tmp_path / "run", config=tmp_path / "c.toml", steps=1, settings=["training.batch=256"]
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 import time
@@ -16,7 +17,8 @@ from headstart.errors import DataError
 from headstart.progress import Progress
 from headstart.weights import wheels
 from headstart.weights.catalogue import Entry, Member, WheelSource, catalogue
-from headstart.weights.fetching import fetch, is_here
+from headstart.weights.fetching import check_package, fetch, is_here
+from headstart.weights.sources import load
 
 TEXT = b"first line\nsecond line\n"
 TABLE = b'text,label,source\n"good, <br />warm",1,a\ndull,0,b\nfine,1,b\n'
@@ -310,3 +312,29 @@ def test_an_old_half_download_is_swept_away(tiny: Entry, tmp_path: Path) -> None
     os.utime(stale, (long_ago, long_ago))
     result(fetch("tiny", tmp_path / "home"))
     assert not stale.exists()
+
+
+def test_what_comes_with_the_package_needs_no_download_and_no_cache(
+    house: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheels, "pip_command", None)
+    for name, folder in house.items():
+        assert result(fetch(name, tmp_path / "home")) == folder
+        assert load(name).name == name
+    assert not (tmp_path / "home").exists()
+    assert not list(house["bert-mini"].glob("checked"))
+
+
+def test_a_package_that_lost_a_file_or_has_another_says_so(
+    house: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(house["bert-mini"], tmp_path / "bert-mini"))
+    entry = replace(catalogue()["bert-mini"], package=str(folder))
+    monkeypatch.setitem(catalogue(), "bert-mini", entry)
+    (folder / "CARD.md").write_text("another")
+    assert result(fetch("bert-mini", tmp_path / "home")) == folder  # its use needs no checksum
+    with pytest.raises(DataError, match=r"CARD\.md has the sha256 .*bert-mini comes with headstart: install it again"):
+        check_package(entry, folder, verify=True)
+    (folder / "weights.safetensors").unlink()
+    with pytest.raises(DataError, match=r"has no weights\.safetensors\. bert-mini comes with headstart"):
+        result(fetch("bert-mini", tmp_path / "home"))

@@ -97,6 +97,7 @@ def test_what_the_files_lack_is_said_once(
 
 
 BAD = {
+    "bert-tiny": (CheckpointError, "Did you mean 'google-bert-tiny'"),
     "minilmm": (CheckpointError, "no such file or folder, nor such a name.*Did you mean 'minilm'"),
     "some/folder": (CheckpointError, "nor such a name in the catalogue. `headstart get --list`"),
     "rotten-tomatoes": (ConfigError, "is labelled text"),

@@ -9,13 +9,16 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from headstart.claims.data import ClaimData, Role, TaskFiles, where_to_put
 from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.results import Outcome
 from headstart.comparison.compare import CompareEvent
 from headstart.progress import Notice, Progress
+
+How = Literal["scratch", "frozen", "finetune"]
+"""What a fit does with its encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,8 @@ class Scale:
     seeds: int
     dev: int
     """Dev examples, at most."""
-    fitting: Mapping[str, int | float]
-    """Settings of every fit ([fitting] of a transfer) that differ from the defaults."""
+    fitting: Mapping[How, Mapping[str, int | float]]
+    """Settings of fits ([fitting] of a transfer) that differ from the defaults, by how an encoder is used."""
     steps: int
     """Of each short pretraining."""
     text_words: int
@@ -46,13 +49,15 @@ class Scale:
     """Words that a probe learns, at most, and a quarter as many texts."""
 
 
+FEW_LOOKS = {"evaluations": 5, "evaluate_examples": 500}
+"""On dev during a fit: more would take as long as the fit."""
 SCALES = {
     "full": Scale(
         name="full",
         labels=(50, 200, 1000),
         seeds=3,
         dev=1000,
-        fitting={},
+        fitting={"scratch": FEW_LOOKS, "frozen": FEW_LOOKS, "finetune": {**FEW_LOOKS, "min_steps": 100}},
         steps=3000,
         text_words=3_000_000,
         valid_words=40_000,
@@ -62,10 +67,14 @@ SCALES = {
     ),
     "quick": Scale(
         name="quick",
-        labels=(50, 500),
+        labels=(50, 200),
         seeds=2,
         dev=300,
-        fitting={"min_steps": 60, "epochs": 2.0, "evaluations": 4, "batch": 16},
+        fitting={
+            "scratch": {"min_steps": 80, "evaluations": 4},
+            "frozen": {"min_steps": 80, "evaluations": 4},
+            "finetune": {"min_steps": 40, "epochs": 3.0, "evaluations": 3, "batch": 16},
+        },
         steps=300,
         text_words=300_000,
         valid_words=8_000,

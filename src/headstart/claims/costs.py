@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from headstart.claims.base import Setting
+from headstart.claims.base import How, Scale
 
 FIT_BATCH, FIT_STEPS, FIT_EPOCHS = 32, 200, 6.0
 """The defaults of a fit, roughly, over all tasks."""
-SECONDS_PER_FIT_STEP = {
-    ("scratch", "scratch"): 0.035,
-    ("static", "frozen"): 0.035,
-    ("elmo", "frozen"): 0.045,
-    ("bert", "frozen"): 0.045,
-    ("stack", "frozen"): 0.05,
-    ("elmo", "finetune"): 0.2,
-    ("bert", "finetune"): 0.25,
-}
-"""By kind and how, with a batch of 32 sentences and the evaluations on the way."""
-SECONDS_PER_STEP = {"static": 0.05, "elmo": 0.25, "bert": 0.15}
-"""Of a short pretraining in batches of a thousand tokens, with its evaluations; word vectors are quicker."""
-SECONDS_TO_START = 5.0
+HEAD_STEP = 0.035
+"""Seconds of a step of a task's network alone, with a batch of 32 sentences and the looks at dev on the way."""
+FINE_TUNING_STEP = {"elmo": 0.3, "bert": 0.25}
+"""Seconds of a step with the encoder, for the shapes below; in proportion for others."""
+MEASURED_SHAPES = {"elmo": (3, 256), "bert": (5, 256)}
+PRETRAINING_STEP = {"static": 0.3, "elmo": 0.25, "bert": 0.15}
+"""Seconds of a step of the smallest sizes, with its share of the evaluations."""
+START = 5.0
+"""Seconds before the first step."""
 
 
-def fit_minutes(setting: Setting, kind: str, how: str) -> float:
-    """Of one row: every number of labelled examples with every seed. kind: static, elmo, bert, scratch or stack."""
-    fitting = setting.scale.fitting
+def fit_minutes(scale: Scale, kind: str, how: How, shapes: Sequence[tuple[int, int]]) -> float:
+    """Of one row: every number of labelled examples with every seed. shapes: of the encoders, layers and width."""
+    fitting = scale.fitting[how]
     batch = fitting.get("batch", FIT_BATCH)
-    steps = sum(
-        max(fitting.get("min_steps", FIT_STEPS), math.ceil(fitting.get("epochs", FIT_EPOCHS) * labels / batch))
-        for labels in setting.scale.labels
-    )
-    seconds = setting.scale.seeds * steps * SECONDS_PER_FIT_STEP[kind, how] * batch / FIT_BATCH
-    return (SECONDS_TO_START + seconds) / 60
+    epochs, least = fitting.get("epochs", FIT_EPOCHS), fitting.get("min_steps", FIT_STEPS)
+    steps = sum(max(least, math.ceil(epochs * labels / batch)) for labels in scale.labels)
+    of_step = HEAD_STEP if how != "finetune" else fine_tuning_step(kind, shapes[0])
+    return (START + scale.seeds * steps * of_step * batch / FIT_BATCH) / 60
 
 
-def pretraining_minutes(kind: str, steps: int) -> float:
-    return (SECONDS_TO_START + steps * SECONDS_PER_STEP[kind]) / 60
+def fine_tuning_step(kind: str, shape: tuple[int, int]) -> float:
+    """A layer's matrices grow with the square of its width."""
+    (K, D), (measured_K, measured_D) = shape, MEASURED_SHAPES[kind]
+    return FINE_TUNING_STEP[kind] * max(1.0, (K - 1) * D**2 / ((measured_K - 1) * measured_D**2))
+
+
+def pretraining_minutes(kind: str, steps: float) -> float:
+    return (START + steps * PRETRAINING_STEP[kind]) / 60

@@ -23,6 +23,13 @@ ENCODERS: dict[EncoderRole, str] = {
 
 KINDS: dict[EncoderRole, str] = {"static": "static", "elmo": "elmo", "bert": "bert", "published": "bert"}
 """Whoever plays a part is of this kind."""
+SHAPES: dict[EncoderRole, tuple[int, int]] = {
+    "static": (1, 128),
+    "elmo": (3, 256),
+    "bert": (5, 256),
+    "published": (7, 384),
+}
+"""Of the usual encoders, to tell costs from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +39,13 @@ class Encoder:
     source: str
     path: str
     kind: str
-    layers: int
-    """R_0 included."""
+    shape: tuple[int, int]
+    """Layers, R_0 included, and width."""
     fingerprint: str
+
+    @property
+    def layers(self) -> int:
+        return self.shape[0]
 
     @property
     def name(self) -> str:
@@ -56,5 +67,5 @@ def open_encoder(source: str, cache: Path) -> Generator[Progress, None, Encoder]
     paths = yield from local(source, cache)
     path = ",".join(map(str, paths))
     pretrained = yield from open_source(path, cache=cache)
-    K, _ = pretrained.encoder.shape
-    return Encoder(source, path, pretrained.kind, K, encoder_fingerprint(pretrained.encoder))
+    encoder = pretrained.encoder
+    return Encoder(source, path, pretrained.kind, encoder.shape, encoder_fingerprint(encoder))

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from headstart.claims.base import ClaimEvent, Part, PartBegan, Setting, key_of
+from headstart.claims.base import ClaimEvent, How, Part, PartBegan, Setting, key_of
 from headstart.claims.costs import fit_minutes
 from headstart.claims.data import TaskFiles
 from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.results import ClaimTable, Measured, TableCell
 from headstart.comparison.compare import compare
-from headstart.comparison.findings import Evidence, findings, stacked
+from headstart.comparison.findings import findings, stacked
 from headstart.comparison.folder import ComparisonFolder
-from headstart.comparison.significance import ROUNDS, interval, paired_interval
+from headstart.comparison.significance import interval, paired, paired_interval
 from headstart.errors import CheckpointError
 from headstart.metrics import ACCURACY, F1, mean
 from headstart.report.results import Cell, Comparison
@@ -24,7 +24,6 @@ from headstart.report.results_json import read_comparison
 from headstart.transfer.start import SCRATCH, STACK
 
 METRICS = {metric.name: metric for metric in (ACCURACY, F1)}
-How = Literal["scratch", "frozen", "finetune"]
 MixKind = Literal["scalar", "last", "concat"]
 
 
@@ -95,15 +94,12 @@ class Fits:
         found = interval(stacked(done), METRICS[self.comparison.metric])
         return Measured(mean([cell.score for cell in done]), found, "%")
 
-    def difference(self, row: str, other: str, labels: int) -> tuple[Measured, float]:
-        """How much better `other` is than `row`, in points, and its p."""
+    def difference(self, row: str, other: str, labels: int, other_labels: int | None = None) -> tuple[Measured, float]:
+        """How much better `other` is than `row`, in points, and its p. other_labels: what `other` learned from."""
         metric = METRICS[self.comparison.metric]
-        evidence = Evidence({cell.key: cell for cell in self.cells}, metric, ROUNDS)
-        tested = evidence.between(row, other, labels)
-        if tested is None:
-            raise ValueError(f"{row} and {other} have no seed in common")
-        a, b = stacked(self.of(row, labels)), stacked(self.of(other, labels))
-        return Measured(tested[0], paired_interval(a, b, metric), "points"), tested[1]
+        a, b = stacked(self.of(row, labels)), stacked(self.of(other, other_labels or labels))
+        difference, p = paired(a, b, metric)
+        return Measured(difference, paired_interval(a, b, metric), "points"), p
 
     def table(self) -> ClaimTable:
         """Rows by numbers of labelled examples."""
@@ -148,7 +144,8 @@ def fits_of(setting: Setting, task: TaskFiles, rows: Sequence[FitRow]) -> Genera
 def fitted(
     setting: Setting, task: TaskFiles, row: FitRow
 ) -> Generator[ClaimEvent, None, tuple[Comparison, list[Cell]]]:
-    settings: dict[str, Any] = {f"transfer.fitting.{key}": value for key, value in setting.scale.fitting.items()}
+    fitting = setting.scale.fitting[row.how]
+    settings: dict[str, Any] = {f"transfer.fitting.{key}": value for key, value in fitting.items()}
     if row.mix is not None:
         settings["transfer.mix.kind"] = row.mix
     labels, seeds = setting.scale.labels, setting.seeds
@@ -175,6 +172,7 @@ def fitted(
         labels=labels,
         seeds=seeds,
         settings=settings,
+        report=False,
         cache=setting.cache,
     )
     with closing(comparing):
@@ -201,4 +199,8 @@ def part_title(task: TaskFiles, row: FitRow) -> str:
 
 def fit_parts(setting: Setting, tasks: Sequence[TaskFiles], rows: Sequence[FitRow]) -> list[Part]:
     """What `fits_of` will take for each task and row."""
-    return [Part(part_title(task, row), fit_minutes(setting, row.kind, row.how)) for task in tasks for row in rows]
+    return [
+        Part(part_title(task, row), fit_minutes(setting.scale, row.kind, row.how, [one.shape for one in row.encoders]))
+        for task in tasks
+        for row in rows
+    ]

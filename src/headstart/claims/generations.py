@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from headstart.claims.base import Claim, ClaimEvent, Part, Setting
-from headstart.claims.data import Role
+from headstart.claims.data import Role, TaskFiles
 from headstart.claims.fits import FitRow, Fits, RowPlan, fit_parts, fits_of, rows_in
 from headstart.claims.results import Finding, Outcome, Picture, found
 from headstart.report.plots import learning_curve
@@ -24,6 +24,7 @@ STEPS = (
     ("scratch", "static-frozen"),
     ("static-frozen", "elmo-frozen"),
     ("static-frozen", "stack-frozen"),
+    ("static-frozen", "bert-frozen"),
     ("static-frozen", "bert-finetune"),
     ("elmo-frozen", "bert-finetune"),
     ("static-frozen", "published-finetune"),
@@ -31,8 +32,16 @@ STEPS = (
 """(what is beaten, what beats it)"""
 
 
-def generation_rows(setting: Setting) -> list[FitRow]:
-    return rows_in(setting, GENERATIONS)
+def generation_rows(setting: Setting, task: TaskFiles) -> list[FitRow]:
+    """Without fine-tuning for parts of speech: it takes longest there, and tells least, so near to perfect."""
+    rows = rows_in(setting, GENERATIONS)
+    return rows if task.name != "pos" else [row for row in rows if row.how != "finetune"]
+
+
+def generation_parts(setting: Setting) -> list[Part]:
+    return [
+        part for task in setting.tasks(TASKS) for part in fit_parts(setting, [task], generation_rows(setting, task))
+    ]
 
 
 class Generations(Claim):
@@ -44,12 +53,12 @@ class Generations(Claim):
     encoders = ("static",)
 
     def plan(self, setting: Setting) -> list[Part]:
-        return fit_parts(setting, setting.tasks(TASKS), generation_rows(setting))
+        return generation_parts(setting)
 
     def run(self, setting: Setting) -> Generator[ClaimEvent, None, Outcome]:
         done = []
         for task in setting.tasks(TASKS):
-            done.append((yield from fits_of(setting, task, generation_rows(setting))))
+            done.append((yield from fits_of(setting, task, generation_rows(setting, task))))
         return Outcome(
             tables=[fits.table() for fits in done],
             findings=[finding for fits in done for finding in steps_of(fits)],

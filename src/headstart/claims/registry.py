@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from headstart.claims.base import Claim
+from headstart.claims.fine_tuning import FineTuning
 from headstart.claims.generations import Generations
+from headstart.claims.labels_saved import LabelsSaved
+from headstart.claims.layers import Layers
 from headstart.claims.probes import Probes
 from headstart.claims.senses import SensesOfWords
 
-CLAIMS: dict[str, Claim] = {claim.name: claim for claim in (Generations(), Probes(), SensesOfWords())}
+CLAIMS: dict[str, Claim] = {
+    claim.name: claim for claim in (Generations(), LabelsSaved(), Layers(), Probes(), FineTuning(), SensesOfWords())
+}
 """By name, in the order of the page."""

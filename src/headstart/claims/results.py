@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -105,6 +106,31 @@ def found(
 ) -> Finding:
     """The finding that a difference gives. sentence: what is compared; the difference is written behind it."""
     return Finding(sentence, verdict_of(difference, expected, margin), difference, p)
+
+
+T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
+"""Student's t for a two-sided 95 % interval, by degrees of freedom from 1 on; the last for more."""
+
+
+def over_seeds(values: Sequence[float], unit: Unit = "") -> Measured:
+    """The mean of a few runs with its t interval; one run alone has none."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return Measured(mean, None, unit)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    half = T_95[min(n - 1, len(T_95)) - 1] * deviation / math.sqrt(n)
+    return Measured(mean, (mean - half, mean + half), unit)
+
+
+def found_over_seeds(
+    sentence: str, differences: Sequence[float], expected: Expected = "above", unit: Unit = ""
+) -> Finding:
+    """The finding of differences between two runs of the same seed; one seed alone decides nothing."""
+    difference = over_seeds(differences, unit)
+    if difference.interval is None:
+        return Finding(sentence, "undecided", difference)
+    return found(sentence, difference, expected)
 
 
 @dataclass(frozen=True, slots=True)

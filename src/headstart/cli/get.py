@@ -22,10 +22,13 @@ def get(
     list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
 ) -> None:
-    """Download weights or texts once, check them, and keep them in the cache (HEADSTART_HOME)."""
+    """Download weights or texts once, check them, and keep them in the cache (HEADSTART_HOME).
+
+    Some weights come with the package: these are checked only.
+    """
     from headstart.config import cache_home
     from headstart.errors import ConfigError
-    from headstart.weights.fetching import fetch, find
+    from headstart.weights.fetching import check_package, fetch, find
     from headstart.weights.hub import PREFIX, fetch_hub
 
     home = cache_home()
@@ -38,6 +41,10 @@ def get(
     else:
         entry = find(name)
         folder = watched(fetch(name, home), quiet)
+        if entry.package is not None:
+            check_package(entry, folder, verify=True)
+            say(quiet, folder, f"It comes with the package. {use_of(name)}")
+            return
         say(quiet, folder, texts_use_of(entry, folder) if entry.kind == "texts" else use_of(name))
 
 
@@ -69,22 +76,22 @@ def show_list(home: Path) -> None:
     table.add_column("what")
     table.add_column("size", justify="right", no_wrap=True)
     table.add_column("licence")
-    table.add_column("where")
-    for entry in catalogue().values():
+    table.add_column("where", no_wrap=True)
+    for entry in sorted(catalogue().values(), key=lambda entry: entry.package is None):
         cells = (entry.name, entry.what, size_text(entry.size), entry.licence, where_text(entry, home))
         table.add_row(*(Text(cell) for cell in cells))
     Console(width=COLUMNS, highlight=False).print(table)
 
 
 def where_text(entry: Entry, home: Path) -> str:
-    """Whether it is in the cache, or else where it would be downloaded from."""
+    """Whether it is in the package or the cache, or else where it would be downloaded from."""
     from headstart.errors import DataError
     from headstart.weights.catalogue import WheelSource
     from headstart.weights.fetching import is_here
 
     try:
         if is_here(entry.name, home) is not None:
-            return "here"
+            return "here" if entry.package is None else "in the package"
     except DataError:
         return "here, but wrong"
     if not entry.sources:

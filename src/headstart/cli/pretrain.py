@@ -137,10 +137,13 @@ def bert(
     ] = None,
     mask_rate: Annotated[
         float | None,
-        typer.Option("--mask-rate", help="Share of the pieces that are masked, above 0 and below 1. Default: 0.15."),
+        typer.Option("--mask-rate", help="Share of the pieces that are masked. Default: 0.15; tiny and mini: 0.2."),
     ] = None,
     whole_words: Annotated[bool, typer.Option("--whole-words", help="Mask whole words.")] = False,
-    no_nsp: Annotated[bool, typer.Option("--no-nsp", help="Without next-sentence prediction.")] = False,
+    nsp: Annotated[
+        bool | None,
+        typer.Option("--nsp/--no-nsp", help="With next-sentence prediction or without. Default: from small on with."),
+    ] = None,
     vocabulary: Annotated[
         str | None,
         typer.Option("--vocabulary", metavar="FILE", help="A vocab.txt or tokenizer.json to use instead of learning."),
@@ -153,7 +156,7 @@ def bert(
     flags = {
         "objective.mask_rate": mask_rate,
         "objective.whole_words": whole_words or None,
-        "objective.nsp": False if no_nsp else None,
+        "objective.nsp": nsp,
         "tokenizer.path": vocabulary,
         "vectors": vectors,
         "start": start,

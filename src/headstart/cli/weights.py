@@ -37,19 +37,28 @@ def import_(
 def export(
     source: SourceArgument,
     to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="hf, elmo, word2vec, word2vec-binary, glove or onnx.")
+        str,
+        typer.Option("--to", metavar="FORMAT", help="hf, elmo, word2vec, word2vec-binary, glove, onnx or compact."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files; must be new or empty.")],
     words: Annotated[
         Path | None,
         typer.Option("--words", metavar="FILE", help="elmo: write these words' vectors too, one word per line."),
     ] = None,
+    precision: Annotated[
+        str | None, typer.Option("--precision", help="compact: of the matrices, int8 or float16. Default: int8.")
+    ] = None,
+    held_out: Annotated[
+        list[str] | None,
+        typer.Option("--held-out", metavar="TEXT", help="compact: measure the perplexity before and after on this."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write an encoder or a classifier as files that other tools open."""
+    """Write an encoder or a classifier as files that other tools open, or a run in a quarter of its bytes."""
     from headstart.exporting import export as run_export
 
-    folder = watched(run_export(source, to, out, words=words), quiet)
+    work = run_export(source, to, out, words=words, precision=precision, held_out=held_out)
+    folder = watched(work, quiet)
     typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 

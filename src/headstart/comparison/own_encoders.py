@@ -32,12 +32,11 @@ class Defaults:
     settings: Table = field(default_factory=dict)
 
 
-# Within minutes on a CPU the smallest networks learn most, and next-sentence prediction learns nothing. Word vectors
-# gain little from more than a fifth of the time.
+# Within minutes on a CPU the smallest networks learn most. Word vectors gain little from more than a fifth of the time.
 PRETRAINING = {
     "static": Defaults(size=None, share=0.2),
     "elmo": Defaults(size="tiny", share=0.4),
-    "bert": Defaults(size="tiny", share=0.4, settings={"objective": {"nsp": False, "mask_rate": 0.25}}),
+    "bert": Defaults(size="tiny", share=0.4),
 }
 SMALL_SHARE = "static"
 TEXT = "text"

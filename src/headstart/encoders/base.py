@@ -30,6 +30,8 @@ class Encoder(nn.Module, ABC):
     """Its name in tables and messages."""
     description: ClassVar[str]
     """One sentence for the card of a run."""
+    units: ClassVar[str] = "words"
+    """What it reads a text as."""
     perplexity_note: ClassVar[str]
     """What its held-out perplexity is measured over."""
     Config: ClassVar[type[Section]]

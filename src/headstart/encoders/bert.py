@@ -85,6 +85,7 @@ class Bert(Encoder):
     kind = "bert"
     title = "BERT"
     description = "A BERT: a transformer trained to restore hidden pieces, aware of both sides at every layer."
+    units = "pieces"
     perplexity_note = "perplexity and accuracy over the hidden pieces only; not comparable with a language model's"
     Config = BertConfig
     sizes = BERT_SIZES

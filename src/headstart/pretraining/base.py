@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from headstart.config import Section, Table
@@ -32,6 +33,21 @@ class RunConfig(Section):
     """An encoder of the same kind whose weights and tokenizer are gone on with: a run, or whatever has its heads."""
     text: TextConfig = TextConfig()
     training: TrainingConfig = TrainingConfig()
+
+
+class VocabularyConfig(Section):
+    """How many units a tokenizer has."""
+
+    size: int | None = Field(default=None, ge=1)
+    """Exactly so many: a text that has fewer is refused."""
+    most: int | None = Field(default=None, ge=1)
+    """At most so many: as many as the text supports, for a recipe that is to run on any text."""
+
+    @model_validator(mode="after")
+    def one_size(self) -> Self:
+        if self.size is not None and self.most is not None:
+            raise ValueError(f"size and most exclude each other; got {self.size:,} and {self.most:,}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)

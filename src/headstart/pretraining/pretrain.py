@@ -22,6 +22,7 @@ from headstart.config import (
     settings_table,
 )
 from headstart.errors import CheckpointError, ConfigError
+from headstart.pretrained import COMPACTED
 from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.card import run_card
 from headstart.pretraining.events import Finished, Planned
@@ -34,6 +35,7 @@ from headstart.progress import Notice, Progress
 from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
+from headstart.training.machine import machine
 from headstart.training.run import RunDirectory
 
 Event = Progress | Notice | Planned | Step | Finished
@@ -199,6 +201,7 @@ def data_table(paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tok
         "valid_units": corpora.valid.n_units if corpora.valid else 0,
         "headstart": version("headstart"),
         "torch": torch.__version__,
+        "machine": machine(),
     }
     if valid_paths is not None:
         table |= {"valid": [str(path.resolve()) for path in valid_paths], "valid_content": content_key(valid_paths)}
@@ -221,6 +224,10 @@ def continued(run: RunDirectory, kind: str, size: str | None, given: Table) -> t
     """The objective, the settings and the data table of a run to resume; settings given must not differ from them."""
     before = recorded(run)
     pretraining, table = before.pretraining, before.settings
+    if COMPACTED in before.data:
+        raise CheckpointError(
+            f"{run.path}: is a compact run, which has no checkpoint to resume from. Resume the run that it was made of."
+        )
     if kind not in (pretraining.name, table["kind"]):
         raise CheckpointError(f"{run.path}: --resume cannot go on as {kind}: this run is of kind {pretraining.name}.")
     saved = resolve(pretraining.config, table, str(run.path / "config.toml"))

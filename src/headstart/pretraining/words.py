@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from headstart.config import Section
-from headstart.pretraining.base import Workplace
+from headstart.pretraining.base import VocabularyConfig, Workplace
 from headstart.progress import Progress
 from headstart.text.documents import TextConfig
 from headstart.text.tokenise import count_words
@@ -17,11 +16,9 @@ from headstart.text.tokenizer import WORDS, WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 
 
-class WordsConfig(Section):
-    """Whole words as units."""
+class WordsConfig(VocabularyConfig):
+    """Whole words as units; without a size, as many as the text supports, up to 400,000 (static) or 30,000 (ELMo)."""
 
-    size: int | None = Field(default=None, ge=1)
-    """Words in the vocabulary; left out, as many as the text supports, up to 400,000 (static) or 30,000 (ELMo)."""
     min_count: int = Field(default=5, ge=1)
     """Rarer words are outside the vocabulary."""
     lowercase: bool = False
@@ -33,7 +30,7 @@ class WordsConfig(Section):
 def learn_words(
     settings: WordsConfig, text: TextConfig, paths: list[Path], place: Workplace, *, most: int
 ) -> Generator[Progress, None, WordTokenizer]:
-    """Count the words of the text and keep the frequent ones, at most `most` unless the settings ask for a number.
+    """Count the words of the text and keep the frequent ones, at most `most` unless the settings say how many.
 
     Words that are given have the counts that they have in this text, 0 for some.
     """
@@ -44,7 +41,7 @@ def learn_words(
     lowercase = settings.lowercase if given is None else given.lowercase
     counted = yield from count_words(paths, text, lowercase=lowercase, cache=place.cache, workers=place.workers)
     if given is None:
-        return WordTokenizer(counted.vocabulary(settings.size, settings.min_count, most=most))
+        return WordTokenizer(counted.vocabulary(settings.size, settings.min_count, most=settings.most or most))
     here = np.array([counted.counts.get(word, 0) for word in given.words], dtype=np.int64)
     here[: len(SPECIALS)] = 0
     return WordTokenizer(Vocabulary(given.words, here, lowercase))

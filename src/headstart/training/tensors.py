@@ -6,27 +6,42 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from headstart.atomic import ADVICE, write_atomically
 from headstart.errors import CheckpointError
+from headstart.training.compact import COMPACT, FORMAT, unpack
+
+PLAIN = "pt"
+"""What other tools write into the metadata of a file of PyTorch tensors."""
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], advice: str = ADVICE) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], advice: str = ADVICE, form: str = PLAIN) -> None:
     """Equal tensors give equal files: there is one entry of metadata, because more come out in any order."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, lambda partial: save_file(plain, partial, {"format": "pt"}), SafetensorError, advice)
+    write_atomically(path, lambda partial: save_file(plain, partial, {"format": form}), SafetensorError, advice)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file; those of a compact one in float32, so that nobody else needs to know that it is one."""
     try:
-        return load_file(path)
+        with safe_open(path, framework="pt") as file:
+            form = (file.metadata() or {}).get("format", PLAIN)
+            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is not a dictionary)
     except FileNotFoundError as error:
         raise CheckpointError(f"{path}: there is no such weights file.") from error
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{path}: not a whole safetensors file ({error}).") from error
+    if not form.startswith(COMPACT):
+        return found
+    if form != FORMAT:
+        raise CheckpointError(
+            f"{path}: is a compact file of another version ('{form}'); this headstart reads '{FORMAT}'. Install the "
+            "one it was written by."
+        )
+    return unpack(found, path)
 
 
 def copy_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:

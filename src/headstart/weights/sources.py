@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Generator
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from headstart.config import cache_home, pick
@@ -13,7 +12,7 @@ from headstart.encoders.base import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import Pretrained, load_run
 from headstart.progress import Progress, result_of
-from headstart.weights.catalogue import TEXTS, catalogue
+from headstart.weights.catalogue import TEXTS, catalogue, nearest_entry
 from headstart.weights.elmo_hdf5 import find_elmo, read_elmo
 from headstart.weights.fetching import fetch
 from headstart.weights.hub import PREFIX as HUB
@@ -81,9 +80,9 @@ def local(source: Source, home: Path) -> Generator[Progress, None, tuple[Path, .
         if catalogue()[text].kind == TEXTS:
             raise ConfigError(f"{text}: is labelled text, not an encoder; give it as --train.")
         return ((yield from fetch(text, home)),)
-    near = get_close_matches(text, catalogue(), n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else "`headstart get --list` shows the names."
-    raise CheckpointError(f"{text}: there is no such file or folder, nor such a name in the catalogue. {hint}")
+    raise CheckpointError(
+        f"{text}: there is no such file or folder, nor such a name in the catalogue. {nearest_entry(text)}"
+    )
 
 
 def open_files(paths: tuple[Path, ...], words: Collection[str] | None) -> Generator[Progress, None, Pretrained]:

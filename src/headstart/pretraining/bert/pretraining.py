@@ -12,13 +12,14 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from headstart.config import Section, Table, pick
+from headstart.config import Table, overlay, pick
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
-from headstart.pretraining.base import Pretraining, RunConfig, Workplace
+from headstart.pretraining.base import Pretraining, RunConfig, VocabularyConfig, Workplace
 from headstart.pretraining.bert.batches import MaskedBatch, MaskedBatches, MaskedConfig, PieceTable
+from headstart.pretraining.bert.local_attention import start_local
 from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.initial_vectors import initial_vectors, log_frequencies
-from headstart.pretraining.neural import BYTES_PER_PARAMETER, NeuralLearner, batch_tokens
+from headstart.pretraining.neural import BYTES_PER_PARAMETER, SMALL_SIZES, NeuralLearner, batch_tokens
 from headstart.progress import Progress
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora, learn_pieces
@@ -29,20 +30,23 @@ from headstart.training.seeding import freshly_initialised
 
 PUBLISHED_PIECES = 30_522
 PUBLISHED_RATE = 0.15
-RATES = {"tiny": 2e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
+RATES = {"tiny": 1e-3, "mini": 1e-3, "small": 6e-4, "medium": 5e-4, "base": 2e-4, "large": 1e-4}
 """Peak learning rates: smaller networks take, and need, larger steps."""
+SMALL_PIECES = 12_000
 FURTHER_RATE = 5e-5
 """For published weights that are trained further: they have more to lose than to gain."""
 LARGE_BATCH = 4096
+PUBLISHED_START = ("base", "large")
+"""Sizes that no CPU trains; they are trained for long enough to find the neighbours by themselves."""
 DEVIATION = 0.1
 """Of embeddings that start from word vectors: large beside the rows that stay random (0.02) and the first updates."""
 
 
-class PiecesConfig(Section):
-    """WordPiece units."""
+class PiecesConfig(VocabularyConfig):
+    """WordPiece units; without a size, 30,522 or as many as the text supports."""
 
     size: int | None = Field(default=None, ge=100)
-    """Pieces to learn; left out, 30,522 or as many as the text supports."""
+    """Exactly so many pieces: a text that has fewer is refused."""
     min_count: int = Field(default=2, ge=1)
     """Rarer pieces are not learned."""
     path: str | None = None
@@ -55,6 +59,8 @@ class BertRun(RunConfig):
     kind: Literal["bert"] = "bert"
     vectors: str | None = None
     """Word vectors that the embeddings of whole words start from: a run, a file, or a name of the catalogue."""
+    attention: Literal["local", "random"] = "random"
+    """How attention starts: with heads that read the neighbours of a piece, or as published."""
     tokenizer: PiecesConfig = PiecesConfig()
     encoder: BertConfig
     objective: MaskedConfig = MaskedConfig()
@@ -76,12 +82,14 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
 
     def defaults(self, size: str | None, given: Table) -> Table:
         size = size or given.get("size") or "mini"
-        return {
+        published: Table = {
             "size": size,
+            "attention": "random" if size in PUBLISHED_START else "local",
             "encoder": copy.deepcopy(pick(BERT_SIZES, size, "BERT size")),
             "optimizer": {"learning_rate": RATES[size]},
             "training": {"epochs": 3.0, "batch": batch_tokens(size, LARGE_BATCH), "warmup": 0.06},
         }
+        return overlay(published, for_minutes(given)) if size in SMALL_SIZES else published
 
     def tokenizer(
         self, config: BertRun, paths: list[Path], place: Workplace
@@ -93,7 +101,7 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
             yield from learn_pieces(
                 paths,
                 config.text,
-                size=settings.size or PUBLISHED_PIECES,
+                size=settings.size or settings.most or PUBLISHED_PIECES,
                 lowercase=settings.lowercase,
                 min_count=settings.min_count,
                 exact=settings.size is not None,
@@ -119,6 +127,8 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
                 tokenizer.pieces, config.vectors, embeddings.shape[1], config.seed, place.cache
             )
             initial.write_to(embeddings, DEVIATION)
+        if config.attention == "local":
+            start_local(model.encoder, config.seed)
         return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
 
     def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:
@@ -151,6 +161,20 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
             }
         )
         return config.model_copy(update={"vectors": None, "objective": objective})
+
+
+def for_minutes(given: Table) -> Table:
+    """The settings of sizes that are trained for minutes or hours on a CPU, where these differ from the published ones.
+
+    Such a run sees its text once or twice: dropout slows it, next-sentence prediction learns nothing, and a rare piece
+    or a position far from the first learns too little to be worth its time.
+    """
+    tokenizer = given.get("tokenizer", {})
+    return {
+        "encoder": {"dropout": 0.0, "attention_dropout": 0.0},
+        "objective": {"nsp": False, "length": 64, "mask_rate": 0.2},
+        "tokenizer": {} if {"size", "path"} & tokenizer.keys() else {"most": SMALL_PIECES},
+    }
 
 
 def batches_of(config: BertRun, pieces: PieceTable, shards: Shards) -> MaskedBatches:
