@@ -392,10 +392,13 @@ def test_encoders_given_side_by_side_need_not_be_given_alone(
         labels=[6],
         seeds=1,
         settings=settings,
+        report=False,
         out=tmp_path / "c",
     )
     results = result_of(job)
     assert [row.name for row in results.rows] == ["stack-frozen"]
+    assert not (tmp_path / "c" / "report.html").exists()
+    assert read_comparison(tmp_path / "c" / "results.json") == results
     steps = [step for step, _ in results.cells[0].curve]
     assert results.cells[0].best_step in steps
     assert steps == sorted(steps)

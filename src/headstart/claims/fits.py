@@ -172,6 +172,7 @@ def fitted(
         labels=labels,
         seeds=seeds,
         settings=settings,
+        report=False,
         cache=setting.cache,
     )
     with closing(comparing):

@@ -59,6 +59,7 @@ class Request:
     by_row: Table
     pretrain: Table
     resume: bool
+    report: bool
     cache: Path
     workers: int | None
 
@@ -89,6 +90,7 @@ def compare(
     examples: Section | None = None,
     settings: Mapping[str, Any] | Sequence[str] = (),
     resume: bool = True,
+    report: bool = True,
     cache: str | Path | None = None,
     workers: int | None = None,
 ) -> Generator[CompareEvent, None, Comparison]:
@@ -98,6 +100,7 @@ def compare(
     pretrained here, within `budget` (20 minutes in all), where `with_` has no run of that kind. `labels` are the
     numbers of labelled examples to train on. `settings` are {"transfer.fitting.epochs": 3} for every row,
     {"rows.bert-finetune.fitting.epochs": 2} for one, and {"pretrain.bert.size": "mini"} for what is pretrained.
+    Without `report` only the numbers are written, results.json and results.csv.
 
     The work happens as the returned generator is consumed. A comparison that was stopped or killed goes on where it
     was when it is asked for again. The last event is `Compared`, and its results are what the generator returns.
@@ -128,6 +131,7 @@ def compare(
         by_row=given.get("rows", {}),
         pretrain=given.get("pretrain", {}),
         resume=resume,
+        report=report,
         cache=home,
         workers=workers,
     )
@@ -168,6 +172,8 @@ def run_comparison(request: Request) -> Generator[CompareEvent, None, Comparison
             yield from cells.run(starts, {row.name: settings_of_row(row, starts[row.name], request) for row in rows})
         results = results_of(rows, cells.in_order(), data, request.train, request.dev or request.train)
         write_results(results, request.out)
+        if request.report:
+            write_pictures(results, request.out)
         yield Compared(results, request.out)
         return results
 
@@ -284,6 +290,9 @@ def plan_of(prepared: Prepared) -> Table:
 def write_results(results: Comparison, out: Path) -> None:
     write_text(out / "results.json", json.dumps(comparison_to_json(results), indent=1, ensure_ascii=False))
     write_text(out / "results.csv", csv_text(results))
+
+
+def write_pictures(results: Comparison, out: Path) -> None:
     write_text(out / "learning_curve.svg", learning_curve(results))
     write_report(results, out / "report.html")
 
