@@ -20,7 +20,7 @@ from headstart.weights.fetching import fetch
 
 LABELS = (50, 200, 1000)
 SEEDS = 3
-PRETRAINING_SECONDS = 100.0
+PRETRAINING_SECONDS = 140.0
 DEV_SENTENCES = 500
 WORDS, ELMO, BERT = "words-mini", "elmo-mini", "bert-mini"
 HOUSE = (WORDS, ELMO, f"{WORDS}+{ELMO}", BERT)
