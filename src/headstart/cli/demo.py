@@ -18,10 +18,10 @@ def demo(
     seeds: Annotated[int, typer.Option("--seeds", help="Runs per row and number of examples.")] = 3,
     quiet: Quiet = False,
 ) -> None:
-    """Compare the word vectors, the ELMo and the BERT of the package on 50 to 1,000 labelled sentences of film reviews.
+    """Compare word vectors, ELMo and BERT on 50 to 1,000 labelled sentences of film reviews.
 
-    Beside them: encoders pretrained on 25,000 reviews while you watch, and a published BERT (minilm), if it can be
-    downloaded.
+    The models that come with the package, if it was built with them; encoders pretrained on 25,000 reviews while you
+    watch; and a published BERT (minilm), if it can be downloaded.
     """
     from headstart.cli.compare import watch_comparison
     from headstart.comparison.demo import demo as run_demo
