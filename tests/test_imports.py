@@ -21,7 +21,7 @@ LAYERS = {
     "model": ["mix", "heads", "model"],
     "tasks": ["tasks"],
     "training": ["report", "training", "pretrained"],
-    "verbs": ["weights", "pretraining", "transfer", "exporting", "estimator", "comparison", "inspection"],
+    "verbs": ["weights", "pretraining", "transfer", "exporting", "estimator", "comparison", "inspection", "claims"],
     "command line": ["cli"],
 }
 FLOW = [room for rooms in LAYERS.values() for room in rooms]

@@ -80,7 +80,7 @@ class Format:
 def at_once(write: Callable[[Pretrained, Path], None]) -> Writer:
     """A writer that needs no options and has no progress to report."""
 
-    def writer(given: Exported, out: Path) -> Generator[Progress, None, None]:
+    def writer(given: Exported, out: Path) -> Generator[Progress | Notice, None, None]:
         yield from ()
         write(given.pretrained, out)
 

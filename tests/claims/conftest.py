@@ -68,6 +68,11 @@ def data_folder(
 
 
 @pytest.fixture(scope="session")
+def tiny_scale() -> Scale:
+    return TINY
+
+
+@pytest.fixture(scope="session")
 def sources(pretrained_runs: dict[str, Path]) -> dict[EncoderRole, str]:
     """Nobody plays the published BERT: its rows are those of the other BERT."""
     return {

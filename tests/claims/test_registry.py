@@ -86,7 +86,7 @@ def test_without_its_data_a_claim_says_which_file_would_serve(name: str, setting
     why = claim.missing(bare)
     if claim.needs or claim.any_of:
         assert why is not None
-        assert why.startswith(f"{name}: there are no ")
+        assert why.startswith(f"{name} needs ")
         assert "put " in why
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from headstart.claims.data import ClaimData, Role, TaskFiles, where_to_put
+from headstart.claims.data import ClaimData, Role, TaskFiles, TextFiles, where_to_put
 from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.results import Outcome
 from headstart.comparison.compare import CompareEvent
@@ -105,6 +105,13 @@ class Setting:
     def seeds(self) -> list[int]:
         return list(range(self.scale.seeds))
 
+    @property
+    def text(self) -> TextFiles:
+        """For claims that need it."""
+        if self.data.text is None:
+            raise ValueError("there is no text; a claim that uses it has it among its needs")
+        return self.data.text
+
     def tasks(self, roles: Sequence[Role]) -> list[TaskFiles]:
         """Those of the labelled tasks that are there."""
         return [self.data.tasks[role] for role in roles if role in self.data.tasks]
@@ -149,12 +156,12 @@ class Claim(ABC):
         """Why the claim cannot be tested with this setting, in one sentence that says what would do."""
         for role in self.needs:
             if not setting.data.has(role):
-                return f"{self.name}: there are no {where_to_put([role])}."
+                return f"{self.name} needs {where_to_put([role])}."
         if self.any_of and not any(setting.data.has(role) for role in self.any_of):
-            return f"{self.name}: there are no {where_to_put(self.any_of)}."
+            return f"{self.name} needs {where_to_put(self.any_of)}."
         for encoder in self.encoders:
             if encoder not in setting.encoders:
-                return f"{self.name}: there is no encoder to play '{encoder}'; give one with --{encoder} SRC."
+                return f"{self.name} needs an encoder to play '{encoder}': give one with --{encoder} SRC."
         return None
 
     def key(self, setting: Setting) -> str:

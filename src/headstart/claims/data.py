@@ -160,9 +160,7 @@ def found_in(folder: Path) -> dict[Role, Found]:
     served = {role: [layout.under(folder) for layout in kind.layouts] for role, kind in ROLES.items()}
     files = {role: next(filter(None, found)) for role, found in served.items() if any(found)}
     if not files:
-        raise DataError(
-            f"{folder}: has nothing that a claim could be tested on. There are no {where_to_put([*ROLES])}."
-        )
+        raise DataError(f"{folder}: has nothing that a claim could be tested on. Wanted are {where_to_put([*ROLES])}.")
     return files
 
 

@@ -23,6 +23,8 @@ ENCODERS: dict[EncoderRole, str] = {
 
 KINDS: dict[EncoderRole, str] = {"static": "static", "elmo": "elmo", "bert": "bert", "published": "bert"}
 """Whoever plays a part is of this kind."""
+LANGUAGE_MODELS = {"elmo": "head", "bert": "masked"}
+"""By kind, the head without which an encoder is no language model."""
 SHAPES: dict[EncoderRole, tuple[int, int]] = {
     "static": (1, 128),
     "elmo": (3, 256),
@@ -42,6 +44,17 @@ class Encoder:
     shape: tuple[int, int]
     """Layers, R_0 included, and width."""
     fingerprint: str
+    heads: tuple[str, ...] = ()
+    """That came along, by the names of `headstart.heads.plain.HEADS`."""
+
+    @property
+    def folder(self) -> Path:
+        """Of one that is a run."""
+        return Path(self.path)
+
+    @property
+    def is_language_model(self) -> bool:
+        return LANGUAGE_MODELS.get(self.kind) in self.heads
 
     @property
     def layers(self) -> int:
@@ -68,4 +81,4 @@ def open_encoder(source: str, cache: Path) -> Generator[Progress, None, Encoder]
     path = ",".join(map(str, paths))
     pretrained = yield from open_source(path, cache=cache)
     encoder = pretrained.encoder
-    return Encoder(source, path, pretrained.kind, encoder.shape, encoder_fingerprint(encoder))
+    return Encoder(source, path, pretrained.kind, encoder.shape, encoder_fingerprint(encoder), tuple(pretrained.heads))

@@ -5,12 +5,26 @@ from __future__ import annotations
 from headstart.claims.base import Claim
 from headstart.claims.fine_tuning import FineTuning
 from headstart.claims.generations import Generations
+from headstart.claims.in_domain import InDomain
 from headstart.claims.labels_saved import LabelsSaved
 from headstart.claims.layers import Layers
+from headstart.claims.masking import Masking
+from headstart.claims.more_text import MoreText
 from headstart.claims.probes import Probes
 from headstart.claims.senses import SensesOfWords
 
 CLAIMS: dict[str, Claim] = {
-    claim.name: claim for claim in (Generations(), LabelsSaved(), Layers(), Probes(), FineTuning(), SensesOfWords())
+    claim.name: claim
+    for claim in (
+        Generations(),
+        LabelsSaved(),
+        Layers(),
+        Probes(),
+        FineTuning(),
+        Masking(),
+        MoreText(),
+        InDomain(),
+        SensesOfWords(),
+    )
 }
 """By name, in the order of the page."""

@@ -13,7 +13,7 @@ import torch
 from headstart.atomic import write_text
 from headstart.claims.base import SCALES, Claim, ClaimEvent, Part, Scale, Setting
 from headstart.claims.data import ROLES, ClaimData, Limits, TaskFiles, TextFiles, open_data
-from headstart.claims.encoders import ENCODERS, KINDS, SHAPES, Encoder, EncoderRole, open_role
+from headstart.claims.encoders import ENCODERS, KINDS, LANGUAGE_MODELS, SHAPES, Encoder, EncoderRole, open_role
 from headstart.claims.page import write_page
 from headstart.claims.registry import CLAIMS
 from headstart.claims.results import ClaimResult, result_from_json, result_to_json
@@ -148,7 +148,10 @@ def assumed_setting(scale: Scale) -> Setting:
         for role, kind in ROLES.items()
         if kind.task is not None
     }
-    encoders = {role: Encoder(source, source, KINDS[role], SHAPES[role], "") for role, source in ENCODERS.items()}
+    encoders = {
+        role: Encoder(source, source, KINDS[role], SHAPES[role], "", (*LANGUAGE_MODELS.values(),))
+        for role, source in ENCODERS.items()
+    }
     return Setting(ClaimData(tasks, TextFiles(nowhere, nowhere), ""), encoders, scale, nowhere, nowhere)
 
 

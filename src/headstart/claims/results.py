@@ -10,6 +10,8 @@ from typing import Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
+from headstart.report.lines import Point
+
 Unit = Literal["", "%", "points", "s", "x"]
 """%: a share, shown in per cent; points: a difference of shares; s: seconds; x: so many times."""
 Verdict = Literal["holds", "fails", "undecided"]
@@ -33,9 +35,15 @@ class Measured:
         return f"{write(self.value)} ({low} to {high})"
 
 
+def point(x: float, measured: Measured) -> Point:
+    """A number as a point of a picture; shares in per cent."""
+    factor = 100 if measured.unit == "%" else 1
+    return Point(x, factor * measured.value, *(factor * bound for bound in measured.interval or ()))
+
+
 def plain_number(value: float) -> str:
     """Three digits that count, and whole numbers from a hundred on."""
-    if value == int(value) or abs(value) >= 100:
+    if abs(value) >= 100 or value.is_integer():
         return f"{value:,.0f}"
     return f"{value:.3g}"
 

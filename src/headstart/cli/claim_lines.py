@@ -34,7 +34,7 @@ class ClaimLines(ComparedLines):
             for part in event.parts:
                 self.say(f"   {part.title}: {minutes_text([part])}")
         elif isinstance(event, ClaimSkipped):
-            self.say(f"Skipped {event.why}")
+            self.say(f"Skipped: {event.why}")
         elif isinstance(event, ClaimDone):
             self.end_stage()
             if event.reused:

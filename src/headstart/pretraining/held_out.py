@@ -50,6 +50,23 @@ class FinishedRun:
         """The run's weights with another encoder of the same names and shapes, those of its `state_dict`."""
         return self.pretraining.with_encoder(self.weights, encoder)
 
+    def learner(
+        self, held_out: Sequence[str] | None = None, cache: Path | None = None
+    ) -> Generator[Progress, None, Learner | None]:
+        """What evaluates weights of this run's shapes, once they are loaded into it, on held-out text.
+
+        held_out: files, folders or globs; left out, what the run itself held out. None is returned if that is no longer
+        there as it was, or if the run held out nothing.
+        """
+        place = Workplace(cache if cache is not None else cache_home(), os.cpu_count() or 1)
+        tokenizer = load_tokenizer(self.path)
+        shards = yield from self._shards(tokenizer, held_out, place)
+        if shards is None:
+            return None
+        measurable = self.pretraining.measurable(self.config, shards)
+        # The learner is only measured, never trained: the held-out text stands in for the text it would be trained on.
+        return (yield from self.pretraining.learner(measurable, tokenizer, Corpora(shards, shards, True), place))
+
     def perplexities(
         self,
         candidates: Sequence[Mapping[str, Tensor]],
@@ -59,17 +76,11 @@ class FinishedRun:
     ) -> Generator[Progress, None, list[float] | None]:
         """The held-out perplexity with each of these weights in turn, over at most about `units` units.
 
-        held_out: files, folders or globs to measure on; left out, what the run itself held out. None is returned if
-        that is no longer there as it was, or if the run held out nothing.
+        None where `learner` gives None.
         """
-        place = Workplace(cache if cache is not None else cache_home(), os.cpu_count() or 1)
-        tokenizer = load_tokenizer(self.path)
-        shards = yield from self._shards(tokenizer, held_out, place)
-        if shards is None:
+        learner = yield from self.learner(held_out, cache)
+        if learner is None:
             return None
-        measurable = self.pretraining.measurable(self.config, shards)
-        # The learner is only measured, never trained: the held-out text stands in for the text it would be trained on.
-        learner = yield from self.pretraining.learner(measurable, tokenizer, Corpora(shards, shards, True), place)
         found = [self._perplexity(learner, weights, units) for weights in candidates]
         measured = [perplexity for perplexity in found if perplexity is not None]
         if len(measured) == len(found):

@@ -30,7 +30,7 @@ from headstart.pretraining.loop import LENGTHS, Clock, Step
 from headstart.pretraining.memory import check_memory
 from headstart.pretraining.objectives import DEFAULT_STATIC, OBJECTIVES, STATIC, AnyPretraining, recorded
 from headstart.pretraining.session import Facts, Session
-from headstart.pretraining.starting import Beginning, begin, check_fits, open_beginning
+from headstart.pretraining.starting import Beginning, begin, open_beginning, settings_that_fit
 from headstart.progress import Notice, Progress
 from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
@@ -101,10 +101,10 @@ def pretrain(
         pretraining = OBJECTIVES[DEFAULT_STATIC if kind == STATIC else kind]
         table = pretraining.defaults(size, given)
     home = Path(cache) if cache is not None else cache_home()
-    source = table.get("start") if data is not None else given.get("start")
+    source = (given if data is None else table).get("start")
     beginning = None if source is None else open_beginning(source, pretraining, home)
     if data is None:
-        carried = {} if beginning is None else beginning.settings
+        carried = {} if beginning is None else settings_that_fit(beginning, given, size)
         table = overlay(with_length(overlay(table, carried), given), given)
     if not sources and resume:
         raise CheckpointError(
@@ -115,8 +115,6 @@ def pretrain(
         raise ConfigError("There is no text to learn from: name one or more files, folders or globs.")
     place = Workplace(home, workers or os.cpu_count() or 1)
     resolved = resolve(pretraining.config, table)
-    if beginning is not None and data is None:
-        check_fits(resolved, given, size, beginning)
     check_memory(pretraining.training_bytes(resolved, vocabulary_size=1))  # before the text is read, too
     return run_pretraining(Request(pretraining, resolved, sources, valid_sources, Path(out), data, place, beginning))
 

@@ -11,7 +11,6 @@ from torch import Tensor
 from headstart.config import Table, overlay, read_toml, settings_of
 from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, weights_of
-from headstart.pretraining.base import RunConfig
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.objectives import AnyPretraining
 from headstart.progress import result_of
@@ -22,6 +21,8 @@ CARRIED = ("encoder", "objective", "optimizer", "tokenizer")
 CARRIED_TRAINING = ("batch", "accumulate", "warmup", "decay", "precision")
 EPOCHS = 1.0
 """By default, passes over the other text."""
+RATE_SHARE = 0.3
+"""Of the peak learning rate of its run, which had sunk to nearly zero at its end: the peak would undo too much."""
 FREE = ("dropout", "attention_dropout")
 """Settings of an encoder that its weights do not depend on."""
 
@@ -51,11 +52,15 @@ def open_beginning(source: str, pretraining: AnyPretraining, cache: Path) -> Beg
         table = read_toml(run)
         settings = overlay(settings, {section: table[section] for section in CARRIED if section in table})
         training = {key: value for key, value in table.get("training", {}).items() if key in CARRIED_TRAINING}
+        if "learning_rate" in table.get("optimizer", {}):
+            settings = overlay(
+                settings, {"optimizer": {"learning_rate": RATE_SHARE * table["optimizer"]["learning_rate"]}}
+            )
     return Beginning(source, pretrained, overlay(settings, {"training": {"epochs": EPOCHS, **training}}))
 
 
-def check_fits(config: RunConfig, given: Table, size: str | None, beginning: Beginning) -> None:
-    """Refuse settings that the weights or the tokenizer do not allow to change. given, size: by the user."""
+def settings_that_fit(beginning: Beginning, given: Table, size: str | None) -> Table:
+    """Its settings, unless the user gave some that its weights or its tokenizer do not allow to change."""
     if size is not None:
         raise ConfigError(f"--size cannot be given with --from: the size is that of {beginning.source}.")
     if given.get("vectors") is not None:
@@ -66,12 +71,12 @@ def check_fits(config: RunConfig, given: Table, size: str | None, beginning: Beg
             f"{beginning.source}."
         )
     own = settings_of(beginning.pretrained.encoder.config)
-    asked = settings_of(config)["encoder"]
-    for key, value in asked.items():
-        if key not in FREE and own.get(key) != value:
+    for key, value in given.get("encoder", {}).items():
+        if key in own and key not in FREE and own[key] != value:
             raise ConfigError(
-                f"encoder.{key} cannot be changed with --from: {beginning.source} has {own.get(key)!r}, got {value!r}."
+                f"encoder.{key} cannot be changed with --from: {beginning.source} has {own[key]!r}, got {value!r}."
             )
+    return beginning.settings
 
 
 def begin(learner: Learner, beginning: Beginning, may_lack: Collection[str]) -> None:
