@@ -24,10 +24,12 @@ from headstart.pretraining.held_out import FinishedRun
 from headstart.pretraining.pretrain import flat, with_length
 from headstart.progress import result_of
 from headstart.training.machine import machine
+from headstart.training.run import RunDirectory
 
 ROOT = Path(__file__).parents[1]
 HOUSE = "house"
-MODELS = {"words-mini": "static", "elmo-mini": "elmo", "bert-mini": "bert"}
+WORDS = "words-mini"
+MODELS = {WORDS: "static", "elmo-mini": "elmo", "bert-mini": "bert"}
 """Name -> the kind that `headstart pretrain` makes."""
 MOST_BYTES = 30_000_000
 """Of all of them together."""
@@ -75,7 +77,11 @@ def made(name: str, given: argparse.Namespace) -> CompactLoss:
     finished = FinishedRun.open(run)
     check_recipe(finished, recipe)
     command = f"headstart pretrain {MODELS[name]} TEXT --out {name} --config recipes/{name}.toml"
-    notes = {"Text": given.text, "Licence": given.licence, "Made with": f"`{command}`"}
+    notes = {
+        "Text": f"{given.text}{words_of(finished, given.runs)}",
+        "Licence": given.licence,
+        "Made with": f"`{command}`",
+    }
     if "machine" not in finished.data:
         notes = {"On": machine(), **notes}
     return result_of(
@@ -84,6 +90,12 @@ def made(name: str, given: argparse.Namespace) -> CompactLoss:
             cache=cache_home(),
         )
     )  # fmt: skip
+
+
+def words_of(finished: FinishedRun, runs: Path) -> str:
+    """How many words the text has, which a BERT's own record counts in pieces."""
+    words = RunDirectory(runs / WORDS).read_config()["data"]
+    return f" ({words['units']:,} words)" if words["content"] == finished.data["content"] else ""
 
 
 def check_recipe(finished: FinishedRun, recipe: Path) -> None:

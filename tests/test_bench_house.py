@@ -68,7 +68,7 @@ def test_three_runs_become_folders_with_cards_and_entries_of_the_catalogue(
         assert entry.size == sum(path.stat().st_size for path in folder.iterdir())
         card = (folder / "CARD.md").read_text(encoding="utf-8")
         for part in (
-            "**Text**: Made-up sentences.",
+            "**Text**: Made-up sentences. (",
             "**Licence**: CC0",
             f"--config recipes/{name}.toml`",
             "as it is here",

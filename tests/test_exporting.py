@@ -9,10 +9,14 @@ import pytest
 import torch
 
 import headstart
+from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError, ConfigError, HeadstartError
-from headstart.progress import result_of
+from headstart.pretrained import Pretrained, save_run
+from headstart.progress import Notice, result_of
 from headstart.tasks.base import Passage
 from headstart.tasks.conll import TaggedSentence
+from headstart.text.tokenizer import WordTokenizer
+from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.weights import huggingface
 
 transformers = pytest.importorskip("transformers")
@@ -115,6 +119,21 @@ def test_a_full_disk_leaves_nothing_behind(
         with pytest.raises(HeadstartError, match="No space left"):
             result_of(work)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("tokens", "says"), [("words", ["opens no ELMo"]), ("both", ["spells every word"]), ("characters", [])]
+)
+def test_an_elmo_with_a_table_of_words_tells_what_allennlp_does_with_it(
+    tokens: str, says: list[str], tmp_path: Path
+) -> None:
+    encoder = Elmo(ElmoConfig(cell=6, projection=4, filters=[[1, 3]], char_width=3, tokens=tokens), len(SPECIALS))
+    tokenizer = WordTokenizer(Vocabulary(SPECIALS, np.zeros(len(SPECIALS), dtype=np.int64)))
+    save_run(Pretrained(encoder, tokenizer), tmp_path / "run", {}, "")
+    events = list(headstart.export(tmp_path / "run", "elmo", tmp_path / "elmo"))
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert len(notices) == len(says)
+    assert all(part in notice for part, notice in zip(says, notices, strict=True))
 
 
 def test_elmo_goes_out_with_the_vectors_of_some_words(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from headstart.errors import ConfigError
 from headstart.pretrained import Pretrained, save_run
 from headstart.pretraining.card import import_record, imported_card
 from headstart.pretraining.compact import PRECISION, write_compact
-from headstart.progress import Progress
+from headstart.progress import Notice, Progress
 from headstart.transfer.loading import check_answers_are_softmax, load_task_model, plain_bert
 from headstart.transfer.task_model import TaskModel, is_task_model
-from headstart.weights.elmo_hdf5 import write_elmo
+from headstart.weights.elmo_hdf5 import IN_ALLENNLP, write_elmo
 from headstart.weights.huggingface import write_huggingface
 from headstart.weights.new_folder import check_free
 from headstart.weights.onnx.model import write_encoder_onnx, write_model_onnx
@@ -63,7 +63,7 @@ class Exported:
     options: Options
 
 
-Writer = Callable[[Exported, Path], Generator[Progress, None, None]]
+Writer = Callable[[Exported, Path], Generator[Progress | Notice, None, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +80,18 @@ class Format:
 def at_once(write: Callable[[Pretrained, Path], None]) -> Writer:
     """A writer that needs no options and has no progress to report."""
 
-    def writer(given: Exported, out: Path) -> Generator[Progress, None, None]:
+    def writer(given: Exported, out: Path) -> Generator[Progress | Notice, None, None]:
         yield from ()
         write(given.pretrained, out)
 
     return writer
 
 
-def write_elmo_files(given: Exported, out: Path) -> Generator[Progress, None, None]:
-    yield from ()
+def write_elmo_files(given: Exported, out: Path) -> Generator[Progress | Notice, None, None]:
     write_elmo(given.pretrained, out, given.options.words)
+    encoder = given.pretrained.encoder
+    if isinstance(encoder, Elmo) and encoder.config.tokens in IN_ALLENNLP:
+        yield Notice(IN_ALLENNLP[encoder.config.tokens])
 
 
 def write_compact_run(given: Exported, out: Path) -> Generator[Progress, None, None]:
@@ -129,7 +131,7 @@ def export(
     words: Collection[str] | Path | None = None,
     precision: str | None = None,
     held_out: Sequence[str] | None = None,
-) -> Generator[Progress, None, Path]:
+) -> Generator[Progress | Notice, None, Path]:
     """Write an encoder or a task model into the folder `out`, as `hf`, `elmo`, `word2vec`, `word2vec-binary`, `glove`
     or `onnx` files, or as a `compact` run. The folder must be empty or new.
 

@@ -1,8 +1,33 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from headstart.comparison.demo import DEV_SENTENCES, read_examples, write_examples, write_files
+import pytest
+from typer.testing import CliRunner
+
+from headstart.cli.main import app
+from headstart.comparison import demo as module
+from headstart.comparison.demo import DEV_SENTENCES, demo, read_examples, write_examples, write_files
+from headstart.comparison.events import Began, Compared, RowPretraining
+from headstart.config import read_toml
+from headstart.errors import DataError
+from headstart.weights.catalogue import Entry, catalogue
+
+TINY = {
+    "pretrain.static.objective.dim": 8,
+    "pretrain.static.tokenizer.min_count": 1,
+    "pretrain.static.training.steps": 3,
+    "pretrain.bert.encoder.width": 16,
+    "pretrain.bert.encoder.inner": 32,
+    "pretrain.bert.objective.length": 32,
+    "pretrain.bert.training.batch": 256,
+    "pretrain.bert.training.steps": 3,
+    "transfer.network.width": 8,
+    "transfer.fitting.min_steps": 4,
+    "transfer.fitting.epochs": 1.0,
+}
 
 
 def test_every_so_many_sentences_are_held_out_and_no_review_is_cut(tmp_path: Path) -> None:
@@ -16,3 +41,89 @@ def test_every_so_many_sentences_are_held_out_and_no_review_is_cut(tmp_path: Pat
     assert dev == pairs[::step]
     assert sorted(dev + train) == sorted(pairs)
     assert sum(label == "positive" for _, label in dev) == len(dev) // 2
+
+
+@pytest.fixture
+def small(
+    house: dict[str, Path], corpus: Path, labelled: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The demo on tiny texts and tiny models; the cache that holds them. minilm cannot be had."""
+    texts = {
+        "imdb": [(" ".join(text.split()), "positive") for text in corpus.read_text(encoding="utf-8").split("\n\n")],
+        "rotten-tomatoes": sorted(read_examples(labelled[0]), key=lambda pair: pair[1]),
+    }
+    for name, pairs in texts.items():
+        write_examples(tmp_path / "home" / "texts" / name / f"{name}.csv", pairs)
+        monkeypatch.setitem(catalogue(), name, Entry(name, "texts", "a test", "none", 1, (), {f"{name}.csv": ""}, {}))
+    monkeypatch.setitem(catalogue(), "minilm", replace(catalogue()["minilm"], sources=()))
+    monkeypatch.setattr(module, "SETTINGS", {**module.SETTINGS, **TINY})
+    for setting, value in {"LABELS": (4, 10), "DEV_SENTENCES": 20}.items():
+        monkeypatch.setattr(module, setting, value)
+    return tmp_path / "home"
+
+
+def titles(events: list[Any]) -> list[str]:
+    return [row.title for row in next(event for event in events if isinstance(event, Began)).rows]
+
+
+def test_the_house_stands_beside_what_is_pretrained_here_and_what_is_downloaded(
+    small: Path, house: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = replace(catalogue()["bert-mini"], name="minilm")
+    monkeypatch.setitem(catalogue(), "minilm", stand_in)
+    events = list(demo(tmp_path / "demo", seeds=1, cache=small))
+    assert titles(events) == [
+        "Scratch",
+        "Word vectors (own), frozen",
+        "Word vectors (words-mini), frozen",
+        "ELMo (elmo-mini), frozen",
+        "words-mini+elmo-mini, frozen",
+        "BERT (bert-mini), frozen",
+        "BERT (own), fine-tuned",
+        "BERT (bert-mini), fine-tuned",
+        "BERT (minilm), fine-tuned",
+    ]
+    assert [event.kind for event in events if isinstance(event, RowPretraining)] == ["static", "bert"]
+    assert isinstance(events[-1], Compared)
+    assert events[-1].out == tmp_path / "demo" / "comparison"
+    assert len(events[-1].results.cells) == 9 * 2
+    own = read_toml(events[-1].out / "pretrained" / "bert" / "config.toml")
+    assert own["vectors"] == "words-mini"
+    assert list(demo(tmp_path / "demo", seeds=1, cache=small))[-1].results == events[-1].results
+
+
+def test_without_a_network_it_goes_on_without_the_published_model(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(small))
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo"), "--seeds", "1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "minilm cannot be downloaded" in done.stderr
+    assert "The comparison goes on without it." in done.stderr
+    assert "BERT (bert-mini), fine-tuned" in done.stdout
+    assert "(minilm)" not in done.stdout
+    assert done.stdout.splitlines()[-1] == str(tmp_path / "demo" / "comparison-without-minilm" / "report.html")
+
+
+def test_a_package_without_its_models_pretrains_every_kind(
+    small: Path, house: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in house:
+        monkeypatch.delitem(catalogue(), name)
+    tiny_elmo = {"encoder.cell": 8, "encoder.projection": 8, "training.batch": 64, "training.steps": 3}
+    settings = {**module.WITHOUT_HOUSE, **{f"pretrain.elmo.{key}": value for key, value in tiny_elmo.items()}}
+    monkeypatch.setattr(module, "WITHOUT_HOUSE", settings)
+    events = list(demo(tmp_path / "demo", seeds=1, cache=small))
+    assert [event.kind for event in events if isinstance(event, RowPretraining)] == ["static", "elmo", "bert"]
+    assert titles(events)[0] == "Scratch"
+    assert "Word vectors + ELMo, frozen" in titles(events)
+    assert len(titles(events)) == 6
+
+
+def test_labelled_sentences_that_cannot_be_had_are_an_error(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (small / "texts" / "rotten-tomatoes" / "rotten-tomatoes.csv").unlink()
+    with pytest.raises(DataError, match="rotten-tomatoes cannot be downloaded"):
+        list(demo(tmp_path / "demo", seeds=1, cache=small))
+    assert not (tmp_path / "demo").exists()

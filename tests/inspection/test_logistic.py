@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 
-from headstart.inspection.logistic import fit_logistic
+from headstart.inspection.logistic import fit_logistic, minimise
 
 
 @pytest.fixture
@@ -45,3 +47,18 @@ def test_a_class_that_only_held_out_rows_show_does_not_choose_the_penalty(rng: n
     y[59] = 2
     assert (fit_logistic(X, y, 3, held).predict(X)[:40] == without.predict(X)[:40]).all()
     assert (without.predict(X)[:40] == y[:40]).all()
+
+
+def test_a_weak_penalty_does_not_end_where_the_one_before_did(rng: np.random.Generator) -> None:
+    """On separable classes, a tenth of the penalty gives clearly longer weights."""
+    y = torch.from_numpy(np.arange(200) % 4)
+    X = torch.eye(4)[y] + torch.from_numpy(rng.normal(0, 0.05, (200, 4)).astype(np.float32))
+    weights, bias = (torch.zeros(shape, requires_grad=True) for shape in ((4, 4), (4,)))
+    lengths = []
+    for penalty in (1e-2, 1e-3, 1e-4):
+        minimise(X, y, weights, bias, penalty)
+        lengths.append(weights.norm().item())
+        loss = F.cross_entropy(torch.addmm(bias, X, weights), y) + penalty / 2 * weights.square().sum()
+        assert torch.autograd.grad(loss, weights)[0].abs().max() < penalty
+    assert lengths[1] > 1.3 * lengths[0]
+    assert lengths[2] > 1.3 * lengths[1]

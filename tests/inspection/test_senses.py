@@ -57,11 +57,11 @@ def test_static_vectors_do_not_tell_senses_apart(
     toy: Callable[..., Pretrained], pretrained_runs: dict[str, Path]
 ) -> None:
     first = result_of(compare_senses(toy(KNOWN, (2, 2), by_cue), [BANK])).layers[0]
-    assert first.within == first.between == pytest.approx(1.0, abs=1e-6)
+    assert first.within == first.between == 1.0
     vectors = result_of(compare_senses(headstart.load(pretrained_runs["static"])))
     for layer, chance in ((first, 0.5), (vectors.layers[0], vectors.chance)):
-        assert layer.difference == pytest.approx(0.0, abs=1e-6)
-        assert layer.interval == pytest.approx((0.0, 0.0), abs=1e-6)
+        assert layer.difference == 0.0
+        assert layer.interval == (0.0, 0.0)
         assert layer.accuracy == pytest.approx(chance)
 
 
@@ -92,19 +92,22 @@ def test_the_seed_decides_the_intervals_and_nothing_else(pretrained_runs: dict[s
     other = result_of(compare_senses(pretrained, words, seed=1))
     assert [layer.difference for layer in other.layers] == [layer.difference for layer in first.layers]
     assert other.layers[-1].interval != first.layers[-1].interval
-    assert all(layer.interval[0] < layer.difference < layer.interval[1] for layer in first.layers)
+    assert all(layer.interval[0] <= layer.difference <= layer.interval[1] for layer in first.layers)
     assert list(compare_senses(pretrained, words))[-1] == Progress("encoding", 50, 50, "sentences")
 
 
 @pytest.mark.parametrize("word", own_words(), ids=lambda word: word.word)
 def test_the_sentences_of_the_package_give_nothing_away(word: AmbiguousWord) -> None:
-    """Every pair of neighbours stands in two senses, and no sense has longer sentences than another."""
-    pairs = [Counter(map(word.neighbours, sentences)) for sentences in word.senses.values()]
-    for number, found in enumerate(pairs):
-        others = [other for i, other in enumerate(pairs) if i != number]
-        assert all(any(pair in other for other in others) for pair in found)
-    if len(pairs) == 2:
-        assert pairs[0] == pairs[1]
+    """Senses have the same neighbours at the same places, and sentences of about the same length."""
+    found = [
+        Counter((word.neighbours(sentence), sentence.split().index(word.word)) for sentence in sentences)
+        for sentences in word.senses.values()
+    ]
+    if len(found) == 2:
+        assert found[0] == found[1]
+    senses_with = Counter(place for sense in found for place in sense)
+    assert min(senses_with.values()) >= 2
+    assert len(found) == 2 or len({index for _, index in senses_with}) == 1
     assert all(len(set(sentences)) == 10 for sentences in word.senses.values())
     lengths = [np.mean([len(text.split()) for text in sentences]) for sentences in word.senses.values()]
     assert max(lengths) - min(lengths) < 1.5

@@ -296,8 +296,17 @@ def test_missing_empty_and_not_utf8_files(tmp_path: Path) -> None:
 def test_one_document_says_what_to_do(tmp_path: Path) -> None:
     text = tmp_path / "one.txt"
     text.write_text("The cat likes the film .\nA dog watches it .\n" * 9)
-    refuses(r"1 document.*--one-per-line.*--no-nsp", DataError, "bert", text, tmp_path / "run")
-    assert pretrain("bert", text, tmp_path / "run", settings={"objective.nsp": False})[-1].steps == 6
+    pairs = {"objective.nsp": True}
+    refuses(r"1 document.*--one-per-line.*--no-nsp", DataError, "bert", text, tmp_path / "run", settings=pairs)
+    assert pretrain("bert", text, tmp_path / "run")[-1].steps == 6
+
+
+def test_the_sizes_of_minutes_differ_from_the_published_ones() -> None:
+    tiny, base = (OBJECTIVES["bert"].defaults(size, {}) for size in ("tiny", "base"))
+    assert tiny["objective"] == {"nsp": False, "length": 64, "mask_rate": 0.2}
+    assert (tiny["attention"], base["attention"]) == ("local", "random")
+    assert "objective" not in base
+    assert "most" not in OBJECTIVES["bert"].defaults("tiny", {"tokenizer": {"size": 500}})["tokenizer"]
 
 
 @pytest.mark.parametrize("kind", ["skipgram", "elmo", "bert"])
@@ -310,8 +319,7 @@ def test_a_review_per_line_is_recognised_recorded_and_can_be_overruled(kind: str
     saved = read_toml(tmp_path / "run" / "config.toml")
     assert saved["text"]["one_per_line"] is True
     assert saved["data"]["documents"] == 198  # and two are held out
-    overruled = {"text.one_per_line": False} | ({"objective.nsp": False} if kind == "bert" else {})
-    pretrain(kind, text, tmp_path / "one", settings=overruled)
+    pretrain(kind, text, tmp_path / "one", settings={"text.one_per_line": False})
     saved = read_toml(tmp_path / "one" / "config.toml")
     assert (saved["text"]["one_per_line"], saved["data"]["documents"]) == (False, 1)
     list(headstart.pretrain(kind, out=tmp_path / "one", resume=True))  # a recorded false stays false

@@ -79,7 +79,9 @@ class Probes(Claim):
         for encoder in contextual(setting):
             yield PartBegan(senses_title(encoder))
             senses = yield from senses_of(setting, encoder)
-            sentence = f"{senses.encoder}: senses of a word, the upper half of the layers above the lower"
+            sentence = (
+                f"{senses.encoder}: the senses of a word, in the upper half of its layers rather than in the lower"
+            )
             findings += halves_compared([layer.counts for layer in senses.layers], "upper", sentence)
         return Outcome(
             tables=[table_of(probes) for probes in done],
@@ -137,7 +139,7 @@ def findings_of(probes: TaskProbes) -> list[Finding]:
         for finding in halves_compared(
             [layer.counts for layer in probed.layers],
             claimed,
-            f"{probed.encoder}: {probes.task.title}, the {claimed} half of the layers above the {other}",
+            f"{probed.encoder}: {probes.task.title}, in the {claimed} half of its layers rather than in the {other}",
         )
     ]
 

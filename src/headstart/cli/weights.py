@@ -11,7 +11,7 @@ import typer
 from headstart.cli.options import Quiet, SourceArgument
 
 if TYPE_CHECKING:
-    from headstart.progress import Progress
+    from headstart.progress import Notice, Progress
 
 ResultT = TypeVar("ResultT")
 
@@ -62,7 +62,7 @@ def export(
     typer.echo(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
 
 
-def watched(work: Generator[Progress, None, ResultT], quiet: bool) -> ResultT:
+def watched(work: Generator[Progress | Notice, None, ResultT], quiet: bool) -> ResultT:
     """Show how far a generator is, and give back what it made."""
     from headstart.cli.progress_lines import display
 

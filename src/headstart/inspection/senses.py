@@ -29,6 +29,8 @@ from headstart.progress import Progress
 
 TIE = 1e-5
 """Cosines that differ by less are equal, up to the rounding of float32."""
+COSINE_DIGITS = 6
+"""What vectors of float32 give; equal vectors then have a cosine of exactly one."""
 Array = NDArray[np.float64]
 
 
@@ -189,7 +191,7 @@ def senses_in_layer(
     counts: list[Counts] = []
     for word, own in zip(words, vectors, strict=True):
         units = unit(own).astype(np.float64)
-        cosines = units @ units.T
+        cosines = np.round(units @ units.T, COSINE_DIGITS)
         within, between = mean_cosines(word, cosines, np.ones((1, len(own))))
         right = told_rightly(word, units)
         by_word.append(WordInLayer(word.word, float(within[0]), float(between[0]), float(right.mean())))

@@ -17,7 +17,6 @@ LOG_NOTE = "`log.jsonl` every step, "
 
 def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) -> str:
     kind, size = config["kind"], config.get("size")
-    units = ENCODERS[kind].units
     state = "Finished." if complete else "Not finished: go on with `--resume`."
     lines = [
         f"# {finished.out.name}: {kind}{f' ({size})' if size else ''}",
@@ -26,8 +25,9 @@ def run_card(config: Table, data: Table, finished: Finished, *, complete: bool) 
         "",
         *([f"- **Went on from** {config['start'].rsplit('/', 1)[-1]}."] if config.get("start") else []),
         f"- **Trained on** {', '.join(name.rsplit('/', 1)[-1] for name in data['sources'])}: "
-        f"{data['documents']:,} documents, {data['units']:,} {units}, vocabulary {data['vocabulary']:,}.",
-        f"- **For** {finished.steps:,} steps over {finished.units:,} {units}, {duration(finished.elapsed)}, "
+        f"{data['documents']:,} documents, {data['units']:,} {ENCODERS[kind].units}, "
+        f"vocabulary {data['vocabulary']:,}.",
+        f"- **For** {finished.steps:,} steps over {finished.units:,} units, {duration(finished.elapsed)}, "
         f"seed {config['seed']}. {state}",
         f"- **On** {data['machine']}.",
         *(f"- **Warning:** {shortfall}" for shortfall in finished.shortfalls),

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from headstart.atomic import write_text
 from headstart.encoders.character_network import CharacterNetwork
-from headstart.encoders.elmo import Elmo, ElmoConfig
+from headstart.encoders.elmo import Elmo, ElmoConfig, TokenKind
 from headstart.encoders.kernels.spelling import BATCH_PADDING
 from headstart.encoders.lstm import FORGET_BIAS
 from headstart.encoders.word_table import SpelledWords, WordTable
@@ -46,6 +46,17 @@ EXACT_FORGET = "forget_bias_plus_1"
 """A dataset of our own beside B. B is the bias without the 1 that TensorFlow adds to the forget gate's; where
 subtracting it in float32 loses digits, this has the exact sum."""
 BLANK = " \t\r\n"
+IN_ALLENNLP: dict[TokenKind, str] = {
+    "words": (
+        f"AllenNLP opens no ELMo without a character network. Its ElmoLstm reads {WEIGHTS}, and takes the vectors of "
+        f"{TOKEN_EMBEDDINGS}; docs/weights.md shows how."
+    ),
+    "both": (
+        f"AllenNLP opens these files, but it spells every word and does not read {TOKEN_EMBEDDINGS}, so that words of "
+        f"{VOCABULARY} get other vectors than here, without a warning. docs/weights.md shows how to give it the table."
+    ),
+}
+"""What to know about the files of an ELMo with a table of words."""
 WORDS_AT_ONCE = 2048
 
 
