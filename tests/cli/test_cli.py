@@ -124,7 +124,7 @@ def test_the_readmes_commands_run(
         (tmp_path / f"{name}.conll").write_text("In O\nRome B-LOC\n\n" * 12)
     commands = re.findall(r"^(?:echo .* \| )?headstart (.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     assert {command.split()[0] for command in commands} == {
-        *("pretrain", "transfer", "evaluate", "compare", "predict", "export")
+        *("pretrain", "transfer", "evaluate", "compare", "predict", "export", "reproduce", "probe")
     }
     for command in commands:
         words = command.replace("--budget 1h", "").replace("50,200,1000", "10,20").split()
