@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from headstart.claims.base import PartBegan
 from headstart.claims.encoders import EncoderRole
 from headstart.claims.reproduce import ClaimBegan, ClaimDone, ClaimSkipped, reproduce
 from headstart.cli.main import app
+from headstart.comparison import demo
+from headstart.comparison.demo import read_examples, write_examples
 from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.progress import result_of
+from headstart.progress import Notice, result_of
+from headstart.weights.catalogue import Entry, catalogue
 
 CHEAP = "senses"
 """A claim that needs no data and takes a second."""
@@ -119,6 +123,41 @@ def test_an_encoder_of_another_kind_cannot_play_a_part(
 ) -> None:
     with pytest.raises(ConfigError, match=r"--elmo: .* holds bert; wanted an encoder of kind elmo, or 'off'"):
         result_of(reproduce([CHEAP], **{**arguments, "encoders": {"elmo": sources["bert"], "static": "off"}}))
+
+
+@pytest.fixture
+def cache_of_reviews(
+    corpus: Path, labelled: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The cache as downloads of the catalogue's reviews would leave it. minilm cannot be had."""
+    texts = {
+        "imdb": [(" ".join(text.split()), "positive") for text in corpus.read_text(encoding="utf-8").split("\n\n")],
+        "rotten-tomatoes": sorted(read_examples(labelled[0]), key=lambda pair: pair[1]),
+    }
+    for name, pairs in texts.items():
+        write_examples(tmp_path / "home" / "texts" / name / f"{name}.csv", pairs)
+        monkeypatch.setitem(catalogue(), name, Entry(name, "texts", "a test", "none", 1, (), {f"{name}.csv": ""}, {}))
+    monkeypatch.setitem(catalogue(), "minilm", replace(catalogue()["minilm"], sources=()))
+    monkeypatch.setattr(demo, "DEV_SENTENCES", 20)
+    return tmp_path / "home"
+
+
+def test_without_any_argument_the_models_of_the_package_meet_reviews_that_are_downloaded(
+    house: dict[str, Path], cache_of_reviews: Path, tiny_scale: base.Scale, tmp_path: Path
+) -> None:
+    wanted = ["in-domain", CHEAP, "probes"]
+    events = list(reproduce(wanted, out=tmp_path / "out", scale=tiny_scale, cache=cache_of_reviews))
+    assert any(isinstance(event, Notice) and event.text.endswith("Nobody plays 'published'.") for event in events)
+    done = {event.result.name: event.result for event in events if isinstance(event, ClaimDone)}
+    assert list(done) == wanted
+    assert done["in-domain"].command == "headstart reproduce in-domain --out OUT"
+    assert [table.title for table in done["in-domain"].outcome.tables] == ["sentiment, accuracy in %"]
+    assert {row[0] for row in done["in-domain"].outcome.tables[0].rows} == {
+        "ELMo, frozen",
+        "ELMo after the text of the task, frozen",
+        "BERT, frozen",
+        "BERT after the text of the task, frozen",
+    }
 
 
 def test_the_command_shows_costs_and_verdicts(

@@ -18,8 +18,8 @@ from headstart.claims.page import write_page
 from headstart.claims.registry import CLAIMS
 from headstart.claims.results import ClaimResult, Outcome, result_from_json, result_to_json
 from headstart.config import OFF, cache_home, pick
-from headstart.errors import CheckpointError
-from headstart.progress import Progress
+from headstart.errors import CheckpointError, DataError
+from headstart.progress import Notice, Progress
 from headstart.training.machine import machine
 
 
@@ -151,14 +151,21 @@ def result_of_claim(claim: Claim, setting: Setting, outcome: Outcome, command: s
     )
 
 
-def open_setting(request: Request) -> Generator[Progress, None, Setting]:
+def open_setting(request: Request) -> Generator[Progress | Notice, None, Setting]:
+    """Whoever is not given and cannot be downloaded plays no part."""
     scale = request.scale
     limits = Limits(scale.dev, scale.text_words, scale.valid_words)
     data = yield from open_data(request.data, request.out, limits, request.cache)
     encoders: dict[EncoderRole, Encoder] = {}
     for role, source in request.encoders.items():
-        if source != OFF:
+        if source == OFF:
+            continue
+        try:
             encoders[role] = yield from open_role(role, source, request.cache)
+        except DataError as error:
+            if source != ENCODERS[role]:
+                raise
+            yield Notice(f"{error} Nobody plays '{role}'.")
     return Setting(data, encoders, scale, request.out, request.cache)
 
 
