@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 
 if TYPE_CHECKING:
+    from headstart.claims.reproduce import reproduce
     from headstart.comparison.compare import compare
     from headstart.estimator import Tagger, TextClassifier
     from headstart.exporting import export, import_run
@@ -43,6 +44,7 @@ __all__ = [
     "load_classifier",
     "load_task_model",
     "pretrain",
+    "reproduce",
     "transfer",
 ]
 
@@ -62,6 +64,7 @@ _LAZY = {
     "load_classifier": "headstart.transfer.classifier",
     "load_task_model": "headstart.transfer.loading",
     "pretrain": "headstart.pretraining.pretrain",
+    "reproduce": "headstart.claims.reproduce",
     "transfer": "headstart.transfer.transfer",
 }
 

@@ -201,7 +201,9 @@ def part_title(task: TaskFiles, row: FitRow) -> str:
 def fit_parts(setting: Setting, tasks: Sequence[TaskFiles], rows: Sequence[FitRow]) -> list[Part]:
     """What `fits_of` will take for each task and row."""
     return [
-        Part(part_title(task, row), fit_minutes(setting.scale, row.kind, row.how, [one.shape for one in row.encoders]))
+        Part(
+            part_title(task, row), fit_minutes(setting.scale, row.how, [(one.kind, one.shape) for one in row.encoders])
+        )
         for task in tasks
         for row in rows
     ]

@@ -63,7 +63,7 @@ class InDomain(Claim):
                 for role, encoder in models.items()
             ]
             for role, encoder in models.items():
-                minutes = fit_minutes(setting.scale, encoder.kind, "frozen", [encoder.shape])
+                minutes = fit_minutes(setting.scale, "frozen", [(encoder.kind, encoder.shape)])
                 parts += [Part(part_title(task, row), minutes) for row in rows_of(role, encoder, encoder)]
         return parts
 
