@@ -105,21 +105,6 @@ def test_without_a_network_it_goes_on_without_the_published_model(
     assert done.stdout.splitlines()[-1] == str(tmp_path / "demo" / "comparison-without-minilm" / "report.html")
 
 
-def test_a_package_without_its_models_pretrains_every_kind(
-    small: Path, house: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in house:
-        monkeypatch.delitem(catalogue(), name)
-    tiny_elmo = {"encoder.cell": 8, "encoder.projection": 8, "training.batch": 64, "training.steps": 3}
-    settings = {**module.WITHOUT_HOUSE, **{f"pretrain.elmo.{key}": value for key, value in tiny_elmo.items()}}
-    monkeypatch.setattr(module, "WITHOUT_HOUSE", settings)
-    events = list(demo(tmp_path / "demo", seeds=1, cache=small))
-    assert [event.kind for event in events if isinstance(event, RowPretraining)] == ["static", "elmo", "bert"]
-    assert titles(events)[0] == "Scratch"
-    assert "Word vectors + ELMo, frozen" in titles(events)
-    assert len(titles(events)) == 6
-
-
 def test_labelled_sentences_that_cannot_be_had_are_an_error(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headstart.cli.options import Quiet, SourceArgument
 from headstart.cli.weights import watched
+
+if TYPE_CHECKING:
+    from headstart.inspection.fill import Guess
 
 Most = Annotated[int, typer.Option("--most", help="How many to show.")]
 
@@ -26,8 +29,12 @@ def fill(
     for number, guesses in enumerate(run_fill(watched(open_source(source), quiet), text, most), start=1):
         if number > 1:
             typer.echo()
-        for guess in guesses:
-            typer.echo(f"{100 * guess.probability:5.1f} %  {guess.piece}")
+        show_guesses(guesses)
+
+
+def show_guesses(guesses: list[Guess]) -> None:
+    for guess in guesses:
+        typer.echo(f"{100 * guess.probability:5.1f} %  {guess.piece}")
 
 
 def check_most(most: int) -> None:

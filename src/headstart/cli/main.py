@@ -15,6 +15,7 @@ from headstart.cli import (
     fill,
     get,
     neighbours,
+    next,
     predict,
     pretrain,
     probe,
@@ -60,6 +61,7 @@ app.command("import")(weights.import_)
 app.command("export")(weights.export)
 app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
+app.command("next")(next.next_words)
 app.command("neighbours")(neighbours.neighbours)
 app.command("probe")(probe.probe)
 app.command("demo")(demo.demo)

@@ -15,7 +15,6 @@ from headstart.config import cache_home
 from headstart.errors import DataError
 from headstart.progress import Notice
 from headstart.report.results import Comparison
-from headstart.weights.catalogue import catalogue
 from headstart.weights.fetching import fetch
 
 LABELS = (50, 200, 1000)
@@ -53,12 +52,8 @@ SETTINGS: dict[str, Any] = {
     "transfer.fitting.evaluations": 5,
     "transfer.fitting.min_steps": 120,
     "transfer.fitting.epochs": 4.0,
-}
-OF_HOUSE = {"pretrain.bert.vectors": WORDS, **short_fit(BERT, steps=60, epochs=1.0)}
-WITHOUT_HOUSE = {
-    "pretrain.elmo.tokenizer.most": 10_000,
-    "rows.elmo-finetune.fitting.min_steps": 80,
-    "rows.elmo-finetune.fitting.epochs": 2.0,
+    "pretrain.bert.vectors": WORDS,
+    **short_fit(BERT, steps=60, epochs=1.0),
 }
 OF_DOWNLOADED = short_fit(DOWNLOADED, steps=40, epochs=1.0)
 
@@ -90,22 +85,18 @@ def demo(
     except DataError as error:
         yield Notice(f"{error} The comparison goes on without it.")
         downloaded = []
-    # A package that was built without its models pretrains all three kinds, the default rows of a comparison.
-    has_house = all(name in catalogue() for name in (WORDS, ELMO, BERT))
-    rows = [*ROWS, *OWN_ROWS, *(f"bert-finetune:{name}" for name in downloaded)]
-    settings = {**SETTINGS, **(OF_HOUSE if has_house else WITHOUT_HOUSE), **(OF_DOWNLOADED if downloaded else {})}
     return (
         yield from compare(
             "sentiment",
             train=files.train,
             dev=files.dev,
             text=files.text,
-            with_=[*(HOUSE if has_house else ()), *downloaded],
-            rows=rows if has_house else None,
+            with_=[*HOUSE, *downloaded],
+            rows=[*ROWS, *OWN_ROWS, *(f"bert-finetune:{name}" for name in downloaded)],
             labels=LABELS,
             seeds=seeds,
             budget=seconds,
-            settings=settings,
+            settings={**SETTINGS, **(OF_DOWNLOADED if downloaded else {})},
             out=out / ("comparison" if downloaded else f"comparison-without-{DOWNLOADED}"),
             cache=cache,
         )

@@ -53,16 +53,25 @@ class NextWordHead(nn.Module):
         table: Tensor | None = None,
     ) -> LossTerm:
         """Evaluation always uses the full softmax; only training may sample. table: (V, D), for a tied head."""
-        weight: Tensor | None = self.weight
-        if weight is None:
-            if table is None:
-                raise ConfigError("A softmax that is tied to the encoder's table of words needs that table.")
-            h, weight = h * self.scale, table
+        h, weight = self._factors(h, table)
         if self.training and self.samples is not None:
             total = sampled_softmax_loss(h, weight, self.bias, targets, self.sampler, self.samples, generator)
             return LossTerm(total, len(targets), None)
         loss = softmax_loss(h, weight, self.bias, targets)
         return LossTerm(loss.total, len(targets), loss.correct)
+
+    def logits(self, h: Tensor, table: Tensor | None = None) -> Tensor:
+        """h: (..., D) of one direction -> (..., V)."""
+        h, weight = self._factors(h, table)
+        return F.linear(h, weight, self.bias)
+
+    def _factors(self, h: Tensor, table: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The two factors of the logits: the states, and a row per word."""
+        if self.weight is not None:
+            return h, self.weight
+        if table is None:
+            raise ConfigError("A softmax that is tied to the encoder's table of words needs that table.")
+        return h * self.scale, table
 
 
 class MaskedLMHead(nn.Module):

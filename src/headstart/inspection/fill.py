@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from headstart.batches.rows import collate, text_row
 from headstart.errors import ConfigError, DataError
@@ -18,7 +20,14 @@ MASK = "[MASK]"
 @dataclass(frozen=True, slots=True)
 class Guess:
     piece: str
+    """Or a word."""
     probability: float
+
+
+def best_guesses(chances: Tensor, units: Sequence[str], most: int) -> list[Guess]:
+    """The most probable units, best first. chances: (V,)."""
+    best = chances.topk(min(most, len(units)))
+    return [Guess(units[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist(), strict=True)]
 
 
 def fill(pretrained: Pretrained, text: str, most: int = 5) -> list[list[Guess]]:
@@ -44,9 +53,4 @@ def fill(pretrained: Pretrained, text: str, most: int = 5) -> list[list[Guess]]:
     with torch.no_grad():
         top = encoder.hidden_states(batch.ids, batch.mask, batch.segments)[-1]
         chances = head_logits("masked", head, encoder, top[:, places])[0].softmax(dim=-1)
-    pieces = tokenizer.pieces
-    best = chances.topk(min(most, len(pieces)))
-    return [
-        [Guess(pieces[i], float(p)) for p, i in zip(values, ids, strict=True)]
-        for values, ids in zip(best.values.tolist(), best.indices.tolist(), strict=True)
-    ]
+    return [best_guesses(row, tokenizer.pieces, most) for row in chances]
