@@ -27,7 +27,10 @@ def write_atomically(
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch()
+        mode = partial.stat().st_mode
         write(partial)
+        partial.chmod(mode)  # safetensors makes its files private; whether a file is, the user's umask decides
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         os.replace(partial, path)
