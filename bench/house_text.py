@@ -12,7 +12,7 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 TITLE = re.compile(r"== .+ ==")
@@ -51,11 +51,11 @@ def documents(lines: Iterable[str]) -> Iterator[str]:
         yield "\n".join(gathered)
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.house_text", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with lm_imdb_unsup and lm_gutenberg")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     for part in ("train", "valid"):
         name = f"{part}.txt.gz"

@@ -20,8 +20,8 @@ def demo(
 ) -> None:
     """Compare word vectors, ELMo and BERT on 50 to 1,000 labelled sentences of film reviews.
 
-    The models that come with the package, if it was built with them; encoders pretrained on 25,000 reviews while you
-    watch; and a published BERT (minilm), if it can be downloaded.
+    The models that come with the package; encoders pretrained on 25,000 reviews while you watch; and a published BERT
+    (minilm), if it can be downloaded.
     """
     from headstart.cli.compare import watch_comparison
     from headstart.comparison.demo import demo as run_demo
