@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from bench import house_text
 
 BOOKS = """== 1_one ==
