@@ -160,6 +160,12 @@ def test_without_any_argument_the_models_of_the_package_meet_reviews_that_are_do
     }
 
 
+def test_a_claim_that_uses_no_data_downloads_none(house: dict[str, Path], tmp_path: Path) -> None:
+    events = reproduce([CHEAP], out=tmp_path / "out", encoders={"published": "off"}, cache=tmp_path / "home")
+    assert [result.name for result in result_of(events)] == [CHEAP]
+    assert not (tmp_path / "home" / "texts").exists()
+
+
 def test_the_command_shows_costs_and_verdicts(
     arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

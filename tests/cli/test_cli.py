@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -124,10 +125,10 @@ def test_the_readmes_commands_run(
         (tmp_path / f"{name}.conll").write_text("In O\nRome B-LOC\n\n" * 12)
     commands = re.findall(r"^(?:echo .* \| )?headstart (.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
     assert {command.split()[0] for command in commands} == {
-        *("pretrain", "transfer", "evaluate", "compare", "predict", "export", "reproduce", "probe")
+        *("pretrain", "transfer", "evaluate", "compare", "predict", "export", "reproduce", "probe", "fill", "next")
     }
     for command in commands:
-        words = command.replace("--budget 1h", "").replace("50,200,1000", "10,20").split()
+        words = shlex.split(command.replace("--budget 1h", "").replace("50,200,1000", "10,20"), comments=True)
         words = ["tiny" if word == "mini" else word for word in words]
         done = headstart(*words, *SHORT.get(words[0], []), cwd=tmp_path, input="A warm film .\n")
         assert done.returncode == 0, f"{command}: {done.stderr}"

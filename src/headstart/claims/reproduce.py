@@ -23,6 +23,9 @@ from headstart.progress import Notice, Progress
 from headstart.training.machine import machine
 
 
+NO_DATA = ClaimData({}, None, "")
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimBegan:
     """The work for a claim begins. parts: what it consists of, with its cost."""
@@ -152,10 +155,12 @@ def result_of_claim(claim: Claim, setting: Setting, outcome: Outcome, command: s
 
 
 def open_setting(request: Request) -> Generator[Progress | Notice, None, Setting]:
-    """Whoever is not given and cannot be downloaded plays no part."""
+    """Whoever is not given and cannot be downloaded plays no part. Nothing is downloaded for claims that use no data."""
     scale = request.scale
-    limits = Limits(scale.dev, scale.text_words, scale.valid_words)
-    data = yield from open_data(request.data, request.out, limits, request.cache)
+    data = NO_DATA
+    if request.data is not None or any(claim.needs or claim.any_of for claim in request.claims):
+        limits = Limits(scale.dev, scale.text_words, scale.valid_words)
+        data = yield from open_data(request.data, request.out, limits, request.cache)
     encoders: dict[EncoderRole, Encoder] = {}
     for role, source in request.encoders.items():
         if source == OFF:
