@@ -126,7 +126,7 @@ def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
 def stanza(name: str, pretrained: Pretrained, folder: Path, licence: str, size: int) -> str:
     """The entry in catalogue.toml."""
     K, D = pretrained.encoder.shape
-    layers = f"{K} layers of {D}" if K > 1 else f"{D} dimensions"
+    layers = f"{K - 1} layers of {D}" if K > 1 else f"{D} dimensions"
     entry = {
         "kind": pretrained.kind,
         "what": f"{pretrained.encoder.title}: {layers}, {len(pretrained.tokenizer):,} {pretrained.encoder.units}",

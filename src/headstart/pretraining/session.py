@@ -82,6 +82,8 @@ class Session:
             except GeneratorExit:
                 self._stop()
                 raise
+        if self.config.budget is None and self.facts.valid_units > self.config.evaluate_units:
+            yield Notice(f"Measuring all {self.facts.valid_units:,} held-out units.")
         yield self._finish()
 
     def _restore(self) -> Generator[Notice, None, None]:
