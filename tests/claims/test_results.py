@@ -64,6 +64,8 @@ def test_one_seed_decides_nothing_and_equal_seeds_decide_all() -> None:
     [
         (Measured(0.8314, (0.8, 0.86), "%"), "83.1 (80.0 to 86.0)"),
         (Measured(0.021, (-0.004, 0.046), "points"), "+2.1 (-0.4 to +4.6)"),
+        (Measured(-0.0002, (-0.01, 0.0001), "points"), "0.0 (-1.0 to 0.0)"),
+        (Measured(2.8e-17), "0"),
         (Measured(142.371), "142"),
         (Measured(3.14159), "3.14"),
         (Measured(40.0), "40"),

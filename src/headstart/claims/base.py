@@ -74,7 +74,7 @@ SCALES = {
             # With 80 steps, scratch has not begun to find entities, and everything would look good beside it.
             "scratch": {"min_steps": 240, "evaluations": 12},
             "frozen": {"min_steps": 80, "evaluations": 4},
-            "finetune": {"min_steps": 40, "epochs": 3.0, "evaluations": 3, "batch": 16},
+            "finetune": {"min_steps": 80, "epochs": 3.0, "evaluations": 3, "batch": 16},
         },
         steps=300,
         text_words=300_000,

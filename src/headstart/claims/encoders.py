@@ -28,7 +28,7 @@ LANGUAGE_MODELS = {"elmo": "head", "bert": "masked"}
 SHAPES: dict[EncoderRole, tuple[int, int]] = {
     "static": (1, 128),
     "elmo": (3, 256),
-    "bert": (5, 256),
+    "bert": (4, 192),
     "published": (7, 384),
 }
 """Of the usual encoders, to tell costs from."""

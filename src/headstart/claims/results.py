@@ -41,17 +41,25 @@ def point(x: float, measured: Measured) -> Point:
     return Point(x, factor * measured.value, *(factor * bound for bound in measured.interval or ()))
 
 
+ROUNDING = 1e-12
+
+
 def plain_number(value: float) -> str:
-    """Three digits that count, and whole numbers from a hundred on."""
+    """Three digits that count, and whole numbers from a hundred on; what rounding leaves of zero is zero."""
     if abs(value) >= 100 or value.is_integer():
         return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:.3g}" if abs(value) > ROUNDING else "0"
+
+
+def points(value: float) -> str:
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
 
 
 WRITTEN: dict[Unit, Callable[[float], str]] = {
     "": plain_number,
     "%": lambda value: f"{100 * value:.1f}",
-    "points": lambda value: f"{100 * value:+.1f}",
+    "points": points,
     "s": lambda value: f"{value:,.1f} s",
     "x": lambda value: f"{plain_number(value)} x",
 }
