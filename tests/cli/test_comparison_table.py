@@ -5,10 +5,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from headstart.cli.compare import saved_lines
 from headstart.cli.comparison_table import ComparedLines, GrowingTable
 from headstart.comparison.events import Began, CellBegan, CellDone, MeanSoFar
 from headstart.comparison.rows import Row, RowEncoder
-from headstart.report.results import Baseline, Cell
+from headstart.report.results import Baseline, Cell, LabelsSaved
 
 ROWS = [
     Row("scratch", "Scratch", "scratch", "scratch", "finetune", None),
@@ -50,3 +51,9 @@ def test_the_table_grows_and_its_columns_stay_apart() -> None:
     assert "| Scratch | 100.0 % (1/2) | |" in shown
     assert "| ELMo, frozen | 100.0 % 1 collapsed | |" in shown
     assert "2 of 8 runs, about 12 s left" in shown
+
+
+def test_what_more_examples_do_is_not_told_once_fewer_beat_scratch_with_the_most() -> None:
+    elmo = [LabelsSaved("elmo", n, equals, f"ELMo {n}") for n, equals in ((50, 158), (200, None), (1000, None))]
+    bert = [LabelsSaved("bert", n, equals, f"BERT {n}") for n, equals in ((50, 50), (200, 300), (1000, 1000))]
+    assert saved_lines([*elmo, *bert]) == ["ELMo 50", "ELMo 200", "BERT 50", "BERT 200", "BERT 1000"]

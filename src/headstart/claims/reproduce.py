@@ -22,7 +22,6 @@ from headstart.errors import CheckpointError, DataError
 from headstart.progress import Notice, Progress
 from headstart.training.machine import machine
 
-
 NO_DATA = ClaimData({}, None, "")
 
 
@@ -155,7 +154,7 @@ def result_of_claim(claim: Claim, setting: Setting, outcome: Outcome, command: s
 
 
 def open_setting(request: Request) -> Generator[Progress | Notice, None, Setting]:
-    """Whoever is not given and cannot be downloaded plays no part. Nothing is downloaded for claims that use no data."""
+    """Whoever is not given and cannot be downloaded plays no part; claims that use no data download none."""
     scale = request.scale
     data = NO_DATA
     if request.data is not None or any(claim.needs or claim.any_of for claim in request.claims):

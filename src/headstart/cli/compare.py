@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from headstart.comparison.compare import CompareEvent
-    from headstart.report.results import Comparison
+    from headstart.report.results import Comparison, LabelsSaved
 
 PIPE_WIDTH = 160
 NARROWEST_COLUMN = 8
@@ -168,7 +168,7 @@ def show_findings(results: Comparison, console: Console) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
     sections = {
-        "Labelled examples saved": [saved.sentence for saved in results.labels_saved],
+        "Labelled examples saved": saved_lines(results.labels_saved),
         "Layer weights": mix_lines(results),
         "Time": time_lines(results),
         "Notices": results.notices,
@@ -181,6 +181,15 @@ def show_findings(results: Comparison, console: Console) -> None:
     if results.advice is not None:
         say()
         say(results.advice.sentence)
+
+
+def saved_lines(labels_saved: Sequence[LabelsSaved]) -> list[str]:
+    """What more examples do is left out once a row does more with fewer than scratch does with the most."""
+    above: dict[str, int] = {}
+    for saved in labels_saved:
+        if saved.equals is None:
+            above[saved.row] = min(saved.labels, above.get(saved.row, saved.labels))
+    return [saved.sentence for saved in labels_saved if saved.labels <= above.get(saved.row, saved.labels)]
 
 
 def mix_lines(results: Comparison) -> list[str]:
