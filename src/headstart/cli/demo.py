@@ -14,7 +14,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the demo; one that was begun there goes on.")] = Path(
         ".demo"
     ),
-    seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining together, in seconds.")] = 110.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="Time for all pretraining together, in seconds.")] = 140.0,
     seeds: Annotated[int, typer.Option("--seeds", help="Runs per row and number of examples.")] = 3,
     quiet: Quiet = False,
 ) -> None:

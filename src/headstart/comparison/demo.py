@@ -19,7 +19,7 @@ from headstart.weights.fetching import fetch
 
 LABELS = (50, 200, 1000)
 SEEDS = 3
-PRETRAINING_SECONDS = 110.0
+PRETRAINING_SECONDS = 140.0
 DEV_SENTENCES = 500
 WORDS, ELMO, BERT = "words-mini", "elmo-mini", "bert-mini"
 HOUSE = (WORDS, ELMO, f"{WORDS}+{ELMO}", BERT)
@@ -37,6 +37,13 @@ OWN_WORDS, OWN_BERT = "static", "bert"
 OWN_ROWS = (f"static-frozen:{OWN_WORDS}", f"bert-finetune:{OWN_BERT}")
 """Pretrained on the reviews while the user watches: word vectors, and a BERT that starts from those of the house."""
 
+
+def short_fit(name: str, *, steps: int, epochs: float) -> dict[str, Any]:
+    """The settings of a fine-tuned row whose steps are slow: fewer of them, on fewer examples."""
+    fitting = {"batch": 16, "min_steps": steps, "epochs": epochs, "evaluations": 2, "evaluate_examples": 100}
+    return {f"rows.bert-finetune:{name}.fitting.{key}": value for key, value in fitting.items()}
+
+
 SETTINGS: dict[str, Any] = {
     "pretrain.text.one_per_line": True,
     # In so few minutes each entry of a small vocabulary is seen more often.
@@ -46,10 +53,9 @@ SETTINGS: dict[str, Any] = {
     "transfer.fitting.min_steps": 120,
     "transfer.fitting.epochs": 4.0,
     "pretrain.bert.vectors": WORDS,
+    **short_fit(BERT, steps=60, epochs=1.0),
 }
-SHORT_FIT = {"batch": 16, "min_steps": 40, "epochs": 1.0, "evaluations": 2, "evaluate_examples": 100}
-"""Of the downloaded encoder, whose steps are slow: fewer of them, on fewer examples."""
-OF_DOWNLOADED = {f"rows.bert-finetune:{DOWNLOADED}.fitting.{key}": value for key, value in SHORT_FIT.items()}
+OF_DOWNLOADED = short_fit(DOWNLOADED, steps=40, epochs=1.0)
 
 
 @dataclass(frozen=True, slots=True)

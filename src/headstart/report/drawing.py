@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from headstart.metrics import mean
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers; without their yellow, too pale on white.
-COLOURS = ["#555555", "#E69F00", "#56B4E9", "#0072B2", "#D55E00", "#CC79A7", "#009E73", "#000000"]
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+COLOURS = ["#555555", "#E69F00", "#56B4E9", "#0072B2", "#D55E00", "#CC79A7", "#009E73", "#882255", "#999933", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "p", "h"]
 INK, PALE, GRID = "#222222", "#B8C4CE", "#DDDDDD"
 WIDTH = 7.0  # inches at 72 units: shown 700 pixels wide, 9 points are 12.5 pixels
 LONGEST_NAME = 32
