@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from headstart.report.drawing import canvas, look, short, spread, style, svg_text
 
+DOTS = (0, (1, 2))
 DASHES = (0, (4, 3))
 NAMES_APART = 0.062
 
@@ -86,7 +87,8 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None
     ordered = sorted(ends)
     heights = spread([y for y, *_ in ordered], gap=(high - low) * NAMES_APART, low=low, high=high)
     for (y, x, name, colour), height in zip(ordered, heights, strict=True):
-        line = {"arrowstyle": "-", "color": colour, "linewidth": 1.2, "shrinkB": 4, "relpos": (0, 0.5)}
+        # Thin and dotted, so that the way to a name is not taken for data where a line ends early.
+        line = {"arrowstyle": "-", "color": colour, "lw": 0.8, "linestyle": DOTS, "shrinkB": 4, "relpos": (0, 0.5)}
         place = (1.035, (height - low) / (high - low))
         axes.annotate(
             name, (x, y), place, textcoords="axes fraction", va="center", annotation_clip=False, arrowprops=line
