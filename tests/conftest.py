@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -177,6 +178,26 @@ def house(compact_runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> dic
         entry = Entry(name, kind, "a stand-in", "none", 1, (), files, {}, package=str(compact_runs[kind]))  # type: ignore[arg-type]
         monkeypatch.setitem(catalogue(), name, entry)
     return {name: compact_runs[kind] for name, kind in HOUSE.items()}
+
+
+@pytest.fixture
+def cache_of_reviews(
+    corpus: Path, labelled: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The cache as downloads of the catalogue's reviews would leave it. minilm cannot be had."""
+    from headstart.comparison import demo
+    from headstart.weights.catalogue import Entry, catalogue
+
+    texts = {
+        "imdb": [(" ".join(text.split()), "positive") for text in corpus.read_text(encoding="utf-8").split("\n\n")],
+        "rotten-tomatoes": sorted(demo.read_examples(labelled[0]), key=lambda pair: pair[1]),
+    }
+    for name, pairs in texts.items():
+        demo.write_examples(tmp_path / "home" / "texts" / name / f"{name}.csv", pairs)
+        monkeypatch.setitem(catalogue(), name, Entry(name, "texts", "a test", "none", 1, (), {f"{name}.csv": ""}, {}))
+    monkeypatch.setitem(catalogue(), "minilm", dataclasses.replace(catalogue()["minilm"], sources=()))
+    monkeypatch.setattr(demo, "DEV_SENTENCES", 20)
+    return tmp_path / "home"
 
 
 # Words that the tiny encoders know, so that word vectors alone can tell entities from the words between them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,8 @@ from headstart.claims.base import PartBegan
 from headstart.claims.encoders import EncoderRole
 from headstart.claims.reproduce import ClaimBegan, ClaimDone, ClaimSkipped, reproduce
 from headstart.cli.main import app
-from headstart.comparison import demo
-from headstart.comparison.demo import read_examples, write_examples
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.progress import Notice, result_of
-from headstart.weights.catalogue import Entry, catalogue
 
 CHEAP = "senses"
 """A claim that needs no data and takes a second."""
@@ -123,23 +119,6 @@ def test_an_encoder_of_another_kind_cannot_play_a_part(
 ) -> None:
     with pytest.raises(ConfigError, match=r"--elmo: .* holds bert; wanted an encoder of kind elmo, or 'off'"):
         result_of(reproduce([CHEAP], **{**arguments, "encoders": {"elmo": sources["bert"], "static": "off"}}))
-
-
-@pytest.fixture
-def cache_of_reviews(
-    corpus: Path, labelled: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    """The cache as downloads of the catalogue's reviews would leave it. minilm cannot be had."""
-    texts = {
-        "imdb": [(" ".join(text.split()), "positive") for text in corpus.read_text(encoding="utf-8").split("\n\n")],
-        "rotten-tomatoes": sorted(read_examples(labelled[0]), key=lambda pair: pair[1]),
-    }
-    for name, pairs in texts.items():
-        write_examples(tmp_path / "home" / "texts" / name / f"{name}.csv", pairs)
-        monkeypatch.setitem(catalogue(), name, Entry(name, "texts", "a test", "none", 1, (), {f"{name}.csv": ""}, {}))
-    monkeypatch.setitem(catalogue(), "minilm", replace(catalogue()["minilm"], sources=()))
-    monkeypatch.setattr(demo, "DEV_SENTENCES", 20)
-    return tmp_path / "home"
 
 
 def test_without_any_argument_the_models_of_the_package_meet_reviews_that_are_downloaded(

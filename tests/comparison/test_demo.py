@@ -13,7 +13,7 @@ from headstart.comparison.demo import DEV_SENTENCES, demo, read_examples, write_
 from headstart.comparison.events import Began, Compared, RowPretraining
 from headstart.config import read_toml
 from headstart.errors import DataError
-from headstart.weights.catalogue import Entry, catalogue
+from headstart.weights.catalogue import catalogue
 
 TINY = {
     "pretrain.static.objective.dim": 8,
@@ -44,22 +44,11 @@ def test_every_so_many_sentences_are_held_out_and_no_review_is_cut(tmp_path: Pat
 
 
 @pytest.fixture
-def small(
-    house: dict[str, Path], corpus: Path, labelled: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def small(house: dict[str, Path], cache_of_reviews: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The demo on tiny texts and tiny models; the cache that holds them. minilm cannot be had."""
-    texts = {
-        "imdb": [(" ".join(text.split()), "positive") for text in corpus.read_text(encoding="utf-8").split("\n\n")],
-        "rotten-tomatoes": sorted(read_examples(labelled[0]), key=lambda pair: pair[1]),
-    }
-    for name, pairs in texts.items():
-        write_examples(tmp_path / "home" / "texts" / name / f"{name}.csv", pairs)
-        monkeypatch.setitem(catalogue(), name, Entry(name, "texts", "a test", "none", 1, (), {f"{name}.csv": ""}, {}))
-    monkeypatch.setitem(catalogue(), "minilm", replace(catalogue()["minilm"], sources=()))
     monkeypatch.setattr(module, "SETTINGS", {**module.SETTINGS, **TINY})
-    for setting, value in {"LABELS": (4, 10), "DEV_SENTENCES": 20}.items():
-        monkeypatch.setattr(module, setting, value)
-    return tmp_path / "home"
+    monkeypatch.setattr(module, "LABELS", (4, 10))
+    return cache_of_reviews
 
 
 def titles(events: list[Any]) -> list[str]:
