@@ -242,6 +242,35 @@ def tagged_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return paths
 
 
+def tiny_pairs(n: int, seed: int) -> list[Any]:
+    """Two sentences that share their subject, or do not."""
+    from headstart.tasks.pair_reading import PairExample
+
+    rng = random.Random(seed)
+    found = []
+    for number in range(n):
+        subject, other = rng.sample(SUBJECTS, 2)
+        second = subject if number % 2 else other
+        texts = (f"{who} {rng.choice(VERBS)} {rng.choice(OBJECTS)} ." for who in (subject, second))
+        found.append(PairExample(*texts, "same" if number % 2 else "other", f"line {number}"))
+    return found
+
+
+def tiny_questions(n: int, seed: int) -> list[Any]:
+    """Who does what, in a context of three sentences."""
+    from headstart.tasks.squad import GoldAnswer, Question
+
+    rng = random.Random(seed)
+    found = []
+    for number in range(n):
+        said = list(zip(rng.sample(SUBJECTS, 3), rng.sample(VERBS, 3), rng.sample(OBJECTS, 3), strict=True))
+        context = " ".join(f"{who} {does} {what} ." for who, does, what in said)
+        who, does, what = said[number % 3]
+        answer = GoldAnswer(who, context.index(f"{who} {does}"))
+        found.append(Question(f"q{number}", f"who {does} {what} ?", context, (answer,), f"line {number}"))
+    return found
+
+
 @pytest.fixture(scope="session")
 def tiny_examples() -> dict[str, list[Any]]:
     """Ten examples of every registered task, by its name: the contract runs over them."""
@@ -251,6 +280,8 @@ def tiny_examples() -> dict[str, list[Any]]:
     sentences = tagged(10, 5)
     return {
         "classify": [TextExample(text, label) for text, label in reviews(10, 7)],
+        "pair": tiny_pairs(10, 3),
+        "qa": tiny_questions(10, 4),
         "tag": [
             TaggedSentence(tuple(words), tuple(tags), f"line {number}")
             for number, (words, tags) in enumerate(sentences)

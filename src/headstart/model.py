@@ -49,13 +49,13 @@ class Reader(nn.Module):
         if self.is_frozen() or not (self.training or torch.is_grad_enabled()):
             return self.read(self.infer(batch))
         R: Representations = self.encoder(batch.ids, batch.mask, batch.segments)
-        return self.read(R.at_words(batch.word_starts))
+        return self.read(R.at_words(batch.word_starts, batch.word_rows))
 
     def infer(self, batch: TextBatch) -> Representations:
         """The words' representations by the encoder's inference path, (K, B, W, D)."""
         with torch.no_grad():
             tokens = self.encoder.infer(batch.ids, batch.mask, batch.segments, None, batch.at_words)
-            words = tokens.at(batch.word_starts)  # (K, words, D), row after row
+            words = tokens.at(batch.word_starts, batch.word_rows)  # (K, words, D), row after row
             mask = batch.word_starts >= 0
             layers = words.new_zeros(len(words), *mask.shape, words.shape[-1])
             layers[:, mask] = words
@@ -131,16 +131,22 @@ class Model(nn.Module):
 
     def forward(self, batches: Sequence[TextBatch]) -> Tensor:
         """The head's scores of every row. batches: the same rows as each encoder reads them."""
-        return self._score([reader(batch) for reader, batch in zip(self.each_reader, batches, strict=True)])
+        mixed = [reader(batch) for reader, batch in zip(self.each_reader, batches, strict=True)]
+        return self._score(mixed, batches[0].parts)
 
-    def read(self, representations: Sequence[Representations]) -> Tensor:
-        """Scores from the words' representations in each encoder, which is where cached features come in."""
-        return self._score([reader.read(R) for reader, R in zip(self.each_reader, representations, strict=True)])
+    def read(self, representations: Sequence[Representations], parts: Tensor | None = None) -> Tensor:
+        """Scores from the words' representations in each encoder, which is where cached features come in.
 
-    def _score(self, mixed: list[Mixed]) -> Tensor:
+        parts: (B, W), the text of a pair that each word belongs to.
+        """
+        mixed = [reader.read(R) for reader, R in zip(self.each_reader, representations, strict=True)]
+        return self._score(mixed, parts)
+
+    def _score(self, mixed: list[Mixed], parts: Tensor | None) -> Tensor:
         words = torch.cat([one.words for one in mixed], dim=-1) if len(mixed) > 1 else mixed[0].words
         beside = [one.beside for one in mixed if one.beside is not None]
-        scores: Tensor = self.head(words, mixed[0].mask, torch.cat(beside, dim=-1) if beside else None, self.pooled())
+        joined = torch.cat(beside, dim=-1) if beside else None
+        scores: Tensor = self.head(words, mixed[0].mask, joined, self.pooled(), parts)
         return scores
 
     def pooled(self) -> Pooled | None:

@@ -32,7 +32,7 @@ def test_cached_features_equal_uncached_ones(kind: str, pretrained_runs: dict[st
     for _ in range(2):
         table = result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
         assert len(entries(tmp_path)) == 1
-        R = table.batch([table.rows[text] for text in TEXTS])
+        R = table.batch([[table.rows[text]] for text in TEXTS])
         for row, vectors in enumerate(expected):
             n = vectors.shape[1]
             assert R.mask[row].tolist() == [True] * n + [False] * (R.mask.shape[1] - n)

@@ -26,8 +26,21 @@ class Joined:
     second: Text
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Two texts in a row each, whose words a head reads together: those of the first, then those of the second."""
+
+    first: Text
+    second: Text
+
+
 AnyText = Text | Joined
 """What one row of an encoder may hold."""
+
+
+def texts_in(text: AnyText | Apart) -> list[AnyText]:
+    """The text of each row that an encoder reads."""
+    return [text.first, text.second] if isinstance(text, Apart) else [text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +53,47 @@ class TextRow:
     """Part of the text was left out because it was too long."""
     segments: NDArray[np.int64] | None = None
     """(T,), 0 in the first text of a pair and 1 in the second; None for a single text."""
+    parts: NDArray[np.int64] | None = None
+    """(W,), the same for the words."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextBatch:
-    """ids: (B, T) or (B, T, C); mask, segments: (B, T); word_starts: (B, W), -1 where a row has no such word."""
+    """ids: (S, T) or (S, T, C); mask, segments: (S, T); word_starts: (B, W), -1 where a row has no such word.
+
+    Of texts that are read one by one, S = B. Of texts apart, the words of B pairs stand in S = 2 B sequences.
+    """
 
     ids: Tensor
     mask: Tensor
     segments: Tensor | None
     word_starts: Tensor
+    word_rows: Tensor | None = None
+    """(B, W), the sequence that holds each word; None where word b, w stands in sequence b."""
+    parts: Tensor | None = None
+    """(B, W), 0 at words of a pair's first text and 1 at those of its second; None for single texts."""
 
     @property
     def at_words(self) -> Tensor:
-        """(B, T), True at the positions of words."""
-        rows, columns = (self.word_starts >= 0).nonzero(as_tuple=True)
+        """(S, T), True at the positions of words."""
+        real = self.word_starts >= 0
+        rows = real.nonzero(as_tuple=True)[0] if self.word_rows is None else self.word_rows[real]
         places = torch.zeros_like(self.mask)
-        places[rows, self.word_starts[rows, columns]] = True
+        places[rows, self.word_starts[real]] = True
         return places
 
     def to(self, device: torch.device) -> TextBatch:
-        segments = None if self.segments is None else self.segments.to(device)
-        return TextBatch(self.ids.to(device), self.mask.to(device), segments, self.word_starts.to(device))
+        def moved(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values.to(device)
+
+        return TextBatch(
+            self.ids.to(device),
+            self.mask.to(device),
+            moved(self.segments),
+            self.word_starts.to(device),
+            moved(self.word_rows),
+            moved(self.parts),
+        )
 
 
 class RowBuilder(Protocol):
@@ -72,7 +104,9 @@ class RowBuilder(Protocol):
 
     def row(self, tokenizer: Tokenizer, text: str | Sequence[str], longest: int | None) -> TextRow: ...
 
-    def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow: ...
+    def pair_row(
+        self, tokenizer: Tokenizer, pair: Joined, longest: int | None, *, every_piece: bool = False
+    ) -> TextRow: ...
 
 
 def text_row(
@@ -82,6 +116,7 @@ def text_row(
     longest: int | None = None,
     *,
     with_first: bool = False,
+    every_piece: bool = False,
 ) -> TextRow:
     """One text (a string, or its words) or a pair of texts as a row.
 
@@ -89,14 +124,17 @@ def text_row(
 
     with_first: count the mark at the sequence's first position, such as [CLS], as if it were a word before the others.
     An encoder without marks has none: there the first position is the first word.
+
+    every_piece: of a pair, count every piece as a word: an answer's end is told by the last piece of its last word.
     """
     if isinstance(text, Joined):
-        row = encoder.pair_row(tokenizer, text, longest)
+        row = encoder.pair_row(tokenizer, text, longest, every_piece=every_piece)
     else:
         row = encoder.row(tokenizer, text, longest)
     if not (with_first and encoder.marks):
         return row
-    return replace(row, word_starts=np.concatenate([[0], row.word_starts]))
+    parts = None if row.parts is None else np.concatenate([[0], row.parts])
+    return replace(row, word_starts=np.concatenate([[0], row.word_starts]), parts=parts)
 
 
 def encode_text(tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding:
@@ -132,7 +170,23 @@ def collate(rows: Sequence[TextRow]) -> TextBatch:
     """Rows of different lengths as one batch, padded at the end."""
     ids, mask = padded([row.ids for row in rows])
     word_starts, is_word = padded([row.word_starts for row in rows])
-    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1))
+    parts = None if any(row.parts is None for row in rows) else padded([row.parts for row in rows])[0]
+    return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1), parts=parts)
+
+
+def collate_texts(texts: Sequence[Sequence[TextRow]]) -> TextBatch:
+    """Texts of one row each, or pairs of texts apart, of two rows each: their words follow each other."""
+    if all(len(rows) == 1 for rows in texts):
+        return collate([rows[0] for rows in texts])
+    sequences = collate([row for rows in texts for row in rows])
+    first = np.cumsum([0, *map(len, texts)])
+    lengths = [[len(row.word_starts) for row in rows] for rows in texts]
+    starts, is_word = padded([np.concatenate([row.word_starts for row in rows]) for rows in texts])
+    parts, _ = padded([np.repeat(np.arange(len(of_text)), of_text) for of_text in lengths])
+    rows_of = torch.from_numpy(first[:-1, None]) + parts
+    return TextBatch(
+        sequences.ids, sequences.mask, sequences.segments, starts.masked_fill(~is_word, -1), rows_of, parts
+    )
 
 
 def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:

@@ -33,7 +33,7 @@ class Data:
     def gold_note(self) -> Table:
         """What gold.json keeps, so that the answers in the cells can be read without the dev file."""
         return {
-            "names": list(self.task.to_table()["labels"]),
+            "names": self.task.class_names,
             "gold": [self.task.gold(example) for example in self.dev],
         }
 
@@ -85,7 +85,7 @@ def label_counts(labels: Sequence[Budget], available: int, path: Path) -> list[i
 def facts_of(task: Task[Any, Any], examples: Sequence[Any], path: Path) -> DataFacts:
     """classes: how many examples each stratum has, where the task has any."""
     counts = Counter(task.stratum(example) for example in examples)
-    names = [name for name in task.to_table()["labels"] if name in counts]
+    names = [name for name in task.class_names if name in counts]
     return DataFacts(path.name, len(examples), {name: counts[name] for name in names})
 
 

@@ -44,6 +44,8 @@ class Encoder(nn.Module, ABC):
     """Trains faster on several cores when each has its own examples."""
     pools: ClassVar[bool] = False
     """Has a pooled vector of a sequence of its own."""
+    joins: ClassVar[bool] = False
+    """Reads two texts in one sequence, and knows which is which."""
     contextual: ClassVar[bool] = True
     """A word's vectors depend on its context."""
     run_prefix: ClassVar[str] = "encoder."
@@ -156,8 +158,10 @@ class Encoder(nn.Module, ABC):
             "float32. Use the precision float32."
         )
 
-    def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
-        """Two texts in one row, for encoders with segments."""
+    def pair_row(
+        self, tokenizer: Tokenizer, pair: Joined, longest: int | None, *, every_piece: bool = False
+    ) -> TextRow:
+        """Two texts in one row, for encoders that join. every_piece: each piece counts as a word."""
         raise ConfigError(f"{self.title} reads one text at a time and cannot join two in one row; BERT can.")
 
     @classmethod

@@ -92,6 +92,7 @@ class Bert(Encoder):
     marks = 2
     data_parallel = True
     pools = True
+    joins = True
 
     config: BertConfig
 
@@ -217,7 +218,9 @@ class Bert(Encoder):
         ids[0], ids[1:-1], ids[-1] = tokenizer.cls, pieces.ids[kept], tokenizer.sep
         return TextRow(ids, 1 + first_pieces(pieces.words[kept]), len(kept) < n)
 
-    def pair_row(self, tokenizer: Tokenizer, pair: Joined, longest: int | None) -> TextRow:
+    def pair_row(
+        self, tokenizer: Tokenizer, pair: Joined, longest: int | None, *, every_piece: bool = False
+    ) -> TextRow:
         """[CLS] a [SEP] b [SEP], with segment 0 up to the first [SEP]. One of `longest` goes to the second [SEP]."""
         tokenizer = wordpiece(tokenizer)
         a, b = (pieces_of(tokenizer, text) for text in (pair.first, pair.second))
@@ -225,9 +228,11 @@ class Bert(Encoder):
         sep = [tokenizer.sep]
         ids = np.concatenate([[tokenizer.cls], a.ids[:n_a], sep, b.ids[:n_b], sep])
         segments = np.repeat([0, 1], [n_a + 2, n_b + 1])
-        words = [1 + first_pieces(a.words[:n_a]), n_a + 2 + first_pieces(b.words[:n_b])]
+        kept = (a.words[:n_a], b.words[:n_b])
+        first, second = (np.arange(len(words)) if every_piece else first_pieces(words) for words in kept)
+        starts = np.concatenate([1 + first, n_a + 2 + second])
         cut = n_a < len(a.ids) or n_b < len(b.ids)
-        return TextRow(ids, np.concatenate(words), cut, segments)
+        return TextRow(ids, starts, cut, segments, np.repeat([0, 1], [len(first), len(second)]))
 
 
 def wordpiece(tokenizer: Tokenizer) -> WordPieceTokenizer:

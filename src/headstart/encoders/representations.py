@@ -21,9 +21,16 @@ class Representations:
     layers: Tensor
     mask: Tensor
 
-    def at_words(self, first_piece: Tensor) -> Representations:
-        """Keep each word's first piece. first_piece: (B, W), -1 where a row has no such word."""
-        K, _, _, D = self.layers.shape
+    def at_words(self, first_piece: Tensor, rows: Tensor | None = None) -> Representations:
+        """Keep each word's first piece. first_piece: (B, W), -1 where a row has no such word.
+
+        rows: (B, W), the sequence that holds each word, where that is not the word's own row.
+        """
+        K, _, T, D = self.layers.shape
+        if rows is not None:
+            flat = (rows * T + first_piece.clamp(min=0)).flatten()
+            words = self.layers.flatten(1, 2).index_select(1, flat).view(K, *first_piece.shape, D)
+            return Representations(words, first_piece >= 0)
         index = first_piece.clamp(min=0)[None, :, :, None].expand(K, -1, -1, D)
         return Representations(self.layers.gather(2, index), first_piece >= 0)
 
@@ -46,10 +53,14 @@ class Tokens:
     layers: list[Tensor]
     starts: Tensor
 
-    def at(self, places: Tensor) -> Tensor:
-        """The vectors at some positions, sequence by sequence. places: (B, W), -1 for none -> (K, words, D)."""
-        rows = (self.starts[:, None] + places)[places >= 0]
-        return torch.stack([layer.index_select(0, rows) for layer in self.layers])
+    def at(self, places: Tensor, rows: Tensor | None = None) -> Tensor:
+        """The vectors at some positions, row by row. places: (B, W), -1 for none -> (K, words, D).
+
+        rows: (B, W), the sequence of each position; by default that of its own row.
+        """
+        starts = self.starts[:, None] if rows is None else self.starts[rows]
+        chosen = (starts + places)[places >= 0]
+        return torch.stack([layer.index_select(0, chosen) for layer in self.layers])
 
     def padded(self, mask: Tensor) -> list[Tensor]:
         """Each (B, T, D), zero at padding. mask: (B, T), True at real tokens, which come first in every row."""

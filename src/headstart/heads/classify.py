@@ -52,7 +52,14 @@ class ClassifyHead(Head):
         self.pool = build_pool(config.pool, self.out_width, self.backward_width)
         self.output = nn.Linear(self.pool.out_width, classes)
 
-    def forward(self, x: Tensor, mask: Tensor, joined: Tensor | None = None, pooled: Pooled | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        joined: Tensor | None = None,
+        pooled: Pooled | None = None,
+        parts: Tensor | None = None,
+    ) -> Tensor:
         """-> logits (B, C)."""
         words = self.words(x, mask, joined)
         text = self.pool(words, mask) if pooled is None else pooled(words)

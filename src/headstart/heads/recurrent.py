@@ -47,6 +47,16 @@ class RecurrentConfig(Section):
         """Whether an encoder's first mark, such as [CLS], is read before the words as if it were one."""
         return False
 
+    @property
+    def reads_together(self) -> bool:
+        """Whether the two texts of a pair stand in one sequence of the encoder."""
+        return False
+
+    @property
+    def reads_every_piece(self) -> bool:
+        """Whether every piece of a pair counts as a word."""
+        return False
+
 
 class Head(nn.Module, ABC):
     """Words' vectors -> scores. A row's scores depend on that row alone, not on padding or neighbours."""
@@ -64,8 +74,18 @@ class Head(nn.Module, ABC):
         self.backward_width = 0 if self.recurrent is None else (directions - 1) * config.width
 
     @abstractmethod
-    def forward(self, x: Tensor, mask: Tensor, joined: Tensor | None = None, pooled: Pooled | None = None) -> Tensor:
-        """x, joined: (B, W, D); mask: (B, W), True at real words. pooled: the encoder's own pooling, if it has one."""
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        joined: Tensor | None = None,
+        pooled: Pooled | None = None,
+        parts: Tensor | None = None,
+    ) -> Tensor:
+        """x, joined: (B, W, D); mask: (B, W), True at real words. pooled: the encoder's own pooling, if it has one.
+
+        parts: (B, W), 0 at words of a pair's first text and 1 at those of its second, where a row holds two texts.
+        """
 
     def words(self, x: Tensor, mask: Tensor, joined: Tensor | None) -> Tensor:
         """What the output layer reads of each word, (B, W, out_width), zero at padding."""

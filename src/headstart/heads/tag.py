@@ -45,7 +45,14 @@ class TagHead(Head):
         self.output = nn.Linear(self.out_width, len(legal.start))
         self.crf = LinearChainCrf(len(legal.start), legal.start, legal.transition, legal.end)
 
-    def forward(self, x: Tensor, mask: Tensor, joined: Tensor | None = None, pooled: Pooled | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        joined: Tensor | None = None,
+        pooled: Pooled | None = None,
+        parts: Tensor | None = None,
+    ) -> Tensor:
         """-> emissions (B, W, C)."""
         emissions: Tensor = self.output(self.dropout(self.words(x, mask, joined)))
         return emissions

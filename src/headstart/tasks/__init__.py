@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 TASKS = {
     "classify": "headstart.tasks.classify:Classify",
     "tag": "headstart.tasks.tag:Tag",
+    "pair": "headstart.tasks.pair:Pair",
+    "qa": "headstart.tasks.qa:Qa",
 }
-ALIASES = {"sentiment": "classify", "ner": "tag"}
+ALIASES = {"sentiment": "classify", "ner": "tag", "nli": "pair"}
 """Everyday names of tasks."""
 
 

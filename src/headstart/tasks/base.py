@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.batches.rows import AnyText
+from headstart.batches.rows import AnyText, Apart
 from headstart.config import Section, Table
 from headstart.errors import ConfigError
 from headstart.heads.recurrent import Head, RecurrentConfig
@@ -39,21 +39,49 @@ Target = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One sequence that the encoder reads. start: which word of the example its first word is."""
+    """One sequence that the encoder reads, or two texts apart. start: which word of the example its first word is."""
 
-    text: AnyText
+    text: AnyText | Apart
     start: int = 0
+    spans: NDArray[np.int64] | None = field(default=None, compare=False)
+    """(U, 2), of the second text's units, the characters of the example that each of them covers."""
+    cut: bool = False
+    """The task left out part of the example, because it is longer than the user's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What a model scores of a text: its words, or its pieces. All (U,), and spans (U, 2), in characters of the text.
+
+    tokens: how many of a sequence's tokens each unit takes; words: the word that each unit belongs to.
+    """
+
+    spans: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    words: NDArray[np.int64]
 
 
 class Tokenized(Protocol):
-    """How much of a text fits into one sequence of the encoder."""
+    """How a model reads texts: what it takes for units, and how many fit into one sequence of the encoder."""
 
     @property
     def longest(self) -> int:
         """Tokens in one sequence, without the special tokens around it."""
         ...
 
+    @property
+    def stride(self) -> int:
+        """Tokens that neighbouring windows share."""
+        ...
+
+    @property
+    def together(self) -> bool:
+        """Whether the two texts of a pair stand in one sequence."""
+        ...
+
     def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]: ...
+
+    def units(self, text: str) -> Units: ...
 
 
 class Task(ABC, Generic[ExampleT, AnswerT]):
@@ -75,6 +103,8 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     """How much larger the steps of a fine-tuned encoder are than those of classification."""
     ignores_case: ClassVar[bool] = True
     """Whether a model that starts from scratch folds the case of words."""
+    saved_keys: ClassVar[Mapping[str, type]] = {"labels": list}
+    """What `from_table` needs."""
 
     # --- examples -----------------------------------------------------------------------------------------------------
 
@@ -103,6 +133,11 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
         """What `from_table` reads."""
 
     @property
+    def class_names(self) -> list[str]:
+        """The labels in order; none for a task without classes."""
+        return list(self.to_table().get("labels", ()))
+
+    @property
     @abstractmethod
     def metric(self) -> Metric:
         """The primary metric: it chooses the best step, the best seed and the best row."""
@@ -110,6 +145,10 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     @abstractmethod
     def check(self, examples: Sequence[ExampleT], known_to: str) -> None:
         """Refuse examples whose labels the training examples never showed."""
+
+    def between(self, train: Sequence[ExampleT], dev: Sequence[ExampleT]) -> list[str]:
+        """What the user should know about how two files fit together."""
+        return []
 
     @classmethod
     @abstractmethod
@@ -135,8 +174,11 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
 
     @classmethod
     @abstractmethod
-    def defaults(cls, how: str) -> Table:
-        """Settings that suit this task: `how` is frozen, finetune, gradual or scratch."""
+    def defaults(cls, how: str, joins: bool = False) -> Table:
+        """Settings that suit this task: `how` is frozen, finetune, gradual or scratch.
+
+        joins: whether the encoder reads two texts in one sequence.
+        """
 
     @abstractmethod
     def passages(self, example: ExampleT, tokenized: Tokenized) -> list[Passage]:
@@ -164,6 +206,10 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
         scores: Sequence[Sequence[Scores]],
     ) -> list[AnswerT]:  # fmt: skip
         """Answers from the scores of the passages of each example."""
+
+    def tuned(self, examples: Sequence[ExampleT], answers: Sequence[AnswerT]) -> Self:
+        """The task with whatever it chooses on dev once the model is fitted, such as a threshold."""
+        return self
 
     # --- metric -------------------------------------------------------------------------------------------------------
 

@@ -103,14 +103,14 @@ def held_out_rows(strata: Sequence[str], share: float, seed: int) -> set[int]:
 
 def check_dev(task: Task[ExampleT, Any], train: Sequence[ExampleT], dev: Sequence[ExampleT]) -> list[str]:
     """Notices about the two files together. A label that training never shows is an error."""
+    told = task.between(train, dev)
     task.check(dev, "the training examples")
     seen = {folded(task.key(example)) for example in train}
     both = sum(folded(task.key(example)) in seen for example in dev)
     if not both:
-        return []
-    return [
-        f"1 dev {task.one} also stands in train." if both == 1 else f"{both:,} dev {task.many} also stand in train."
-    ]
+        return told
+    also = f"1 dev {task.one} also stands in train." if both == 1 else f"{both:,} dev {task.many} also stand in train."
+    return [*told, also]
 
 
 def folded(text: str) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from headstart.errors import ConfigError, DataError
-from headstart.tasks.reading import SET_TEXT_FIELD, TABLES, TEXT_COLUMNS, choose_column, table_reader
+from headstart.tasks.reading import TABLES, TEXT_COLUMNS, cell_texts, choose_column, table_reader
 from headstart.text.files import Source
-from headstart.text.formats import clean, text_of
+from headstart.text.formats import clean
 from headstart.text.lines import STANDARD_INPUT, StandardInput
-from headstart.text.tables import find_column, json_object
+from headstart.text.tables import Choose, ReadRows, find_column, json_object
 
 TEXT_FLAG = "--text-field"
 JSONL = ".jsonl"
@@ -34,6 +34,19 @@ class Input:
     """All columns of its row, the text among them; None for a line of plain text."""
 
 
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """One example to be labelled: an `Input` that may have several texts."""
+
+    where: str
+    texts: tuple[str, ...]
+    record: dict[str, object] | None
+
+
+PlainLines = Callable[[Source, Iterator[str]], Iterator[InputRow]]
+"""(the file, all of its lines) -> a row per line."""
+
+
 def read_inputs(given: str | Path, text_field: str | None = None, separator: str | None = None) -> Iterator[Input]:
     """The texts of a file, or of standard input if `given` is "-", one at a time.
 
@@ -41,8 +54,16 @@ def read_inputs(given: str | Path, text_field: str | None = None, separator: str
     standard input, is JSON lines if its first line is a JSON object, and otherwise a text per line, blank lines
     included. The text of a row is in the column `text_field`; unset: 'text', 'sentence' or 'review', or the only one.
     """
+    rows = read_rows(given, partial(text_column, text_field), partial(a_text_per_line, text_field), separator)
+    for row in rows:
+        (text,) = row.texts
+        yield Input(row.where, text, row.record)
+
+
+def read_rows(given: str | Path, choose: Choose, plain: PlainLines, separator: str | None) -> Iterator[InputRow]:
+    """choose: which columns of a table, or keys of JSON lines, hold the texts; plain: reads lines that are neither."""
     if str(given) == STANDARD_INPUT:
-        yield from in_lines(StandardInput(), text_field)
+        yield from in_lines(StandardInput(), choose, plain)
         return
     path = Path(given).expanduser()
     if path.is_dir():
@@ -50,9 +71,9 @@ def read_inputs(given: str | Path, text_field: str | None = None, separator: str
     suffix = table_suffix(path)
     with Source(path) as source:
         if suffix is None or suffix == JSONL:
-            yield from in_lines(source, text_field, are_json=suffix == JSONL)
+            yield from in_lines(source, choose, plain, are_json=suffix == JSONL)
         else:
-            yield from in_table(source, suffix, text_field, separator)
+            yield from in_table(table_reader(suffix, separator), source, choose)
 
 
 def table_suffix(path: Path) -> str | None:
@@ -60,54 +81,66 @@ def table_suffix(path: Path) -> str | None:
     return next((suffix for suffix in TABLES if name.endswith(suffix)), None)
 
 
-def in_table(source: Source, suffix: str, text_field: str | None, separator: str | None) -> Iterator[Input]:
-    for where, row in table_reader(suffix, separator)(source, partial(text_first, text_field)):
-        field = next(iter(row))
-        yield Input(where, clean(text_of(row[field], field, where, SET_TEXT_FIELD)), row)
+def in_table(rows: ReadRows, source: Source, choose: Choose) -> Iterator[InputRow]:
+    """Every row with all its columns, those with the texts first."""
+    fields: list[str] = []
+
+    def texts_first(names: Sequence[str], where: str) -> list[str]:
+        fields.extend(choose(names, where))
+        check_names(names, where)
+        return [*fields, *(name for name in names if name not in fields)]
+
+    for where, row in rows(source, texts_first):
+        yield row_of(row, fields, where)
 
 
-def text_first(text_field: str | None, names: Sequence[str], where: str) -> list[str]:
-    """All columns, the one with the text first. Each is kept under its name, so no name may occur twice."""
-    text = text_column(text_field, names, where)
+def check_names(names: Sequence[str], where: str) -> None:
+    """Each column is kept under its name, so no name may occur twice."""
     for name in names:
         if names.count(name) > 1:
             find_column(name, names, where)  # raises, naming the columns
-    return [text, *(name for name in names if name != text)]
 
 
-def text_column(text_field: str | None, names: Sequence[str], where: str) -> str:
+def row_of(record: dict[str, object], fields: Sequence[str], where: str) -> InputRow:
+    return InputRow(where, tuple(map(clean, cell_texts(record, fields, where))), record)
+
+
+def text_column(text_field: str | None, names: Sequence[str], where: str) -> list[str]:
     if text_field is None and len(names) == 1:
-        return names[0]
-    return choose_column(text_field, TEXT_COLUMNS, names, where, TEXT_FLAG)
+        return [names[0]]
+    return [choose_column(text_field, TEXT_COLUMNS, names, where, TEXT_FLAG)]
 
 
-def in_lines(source: Source, text_field: str | None, are_json: bool = False) -> Iterator[Input]:
+def in_lines(source: Source, choose: Choose, plain: PlainLines, are_json: bool = False) -> Iterator[InputRow]:
     lines = source.lines()
     first = next(lines, None)
     if first is None:
         return
-    if are_json or JSON_OBJECT.match(first):
-        yield from in_json(source, chain([first], lines), text_field)
-        return
+    read = partial(in_json, choose) if are_json or JSON_OBJECT.match(first) else plain
+    yield from read(source, chain([first], lines))
+
+
+def a_text_per_line(text_field: str | None, source: Source, lines: Iterator[str]) -> Iterator[InputRow]:
     if text_field is not None:
         raise ConfigError(
             f"{source.path}: holds lines of plain text, without columns, so there is no field '{text_field}'. Remove "
             f"{TEXT_FLAG}."
         )
-    for line in chain([first], lines):
-        yield Input(f"{source.path}:{source.line}", clean(line.rstrip("\r\n")), None)
+    for line in lines:
+        yield InputRow(f"{source.path}:{source.line}", (clean(line.rstrip("\r\n")),), None)
 
 
-def in_json(source: Source, lines: Iterator[str], text_field: str | None) -> Iterator[Input]:
+def in_json(choose: Choose, source: Source, lines: Iterator[str]) -> Iterator[InputRow]:
     """Lines may differ in their other keys; each record is kept whole. Blank lines are skipped."""
-    field: str | None = None
+    fields: list[str] = []
     for line in lines:
         if not line.strip():
             continue
         where = f"{source.path}:{source.line}"
         record = json_object(line, where)
-        field = field or text_column(text_field, list(record), where)
-        if field not in record:
-            there = ", ".join(record) or "none"
-            raise DataError(f"{where}: has no key '{field}'; there are: {there}. Every line needs it.")
-        yield Input(where, clean(text_of(record[field], field, where, SET_TEXT_FIELD)), record)
+        fields = fields or choose(list(record), where)
+        for field in fields:
+            if field not in record:
+                there = ", ".join(record) or "none"
+                raise DataError(f"{where}: has no key '{field}'; there are: {there}. Every line needs it.")
+        yield row_of(record, fields, where)

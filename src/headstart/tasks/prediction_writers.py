@@ -24,10 +24,14 @@ class JsonLines(Writer[Any, Any]):
 
 
 class TabLines(Writer[Any, Any]):
-    """`label TAB probability TAB text`. Line breaks and tabs in a text become spaces: a text is one line."""
+    """`label TAB probability TAB text`, with a column for each text of an example.
+
+    Line breaks and tabs in a text become spaces: a text is one cell of one line.
+    """
 
     def lines(self, pairs: Iterable[tuple[Any, Any]]) -> str:
-        return "".join(f"{answer.label}\t{certainty(answer)}\t{one_line(example.text)}\n" for example, answer in pairs)
+        rows = ([answer.label, certainty(answer), *map(one_line, example.texts.values())] for example, answer in pairs)
+        return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def certainty(answer: Any) -> str:
@@ -48,7 +52,7 @@ class CsvLines(Writer[Any, Any]):
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         for example, answer in pairs:
-            record = {"text": example.text} if example.record is None else dict(example.record)
+            record = dict(example.texts if example.record is None else example.record)
             if self.columns is None:
                 self.columns = list(record)
                 writer.writerow([*self.columns, "predicted", "probability"])

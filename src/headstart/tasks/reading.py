@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from pydantic import BeforeValidator, model_validator
 
@@ -16,7 +16,7 @@ from headstart.errors import ConfigError, DataError, Remedy
 from headstart.tasks.reviews import read_archive, read_folder
 from headstart.tasks.trees import read_trees
 from headstart.text.files import Source
-from headstart.text.formats import text_of
+from headstart.text.formats import clean, text_of
 from headstart.text.tables import (
     COMMA,
     TAB,
@@ -40,9 +40,11 @@ BOOLEANS = frozenset({"true", "false"})
 BITS = frozenset({"0", "1", "0.0", "1.0"})
 NAN = "nan"
 SET_TEXT_FIELD = Remedy("Name the column that holds the text with {}.", "text_field=NAME", "--text-field")
+SET_SECOND_FIELD = Remedy("Name the column that holds the second text with {}.", "second_field=NAME", "--second-field")
 
 Labelled = Iterator[tuple[str, str, str]]
 """(where it stands, text, label) of each example."""
+ContentT = TypeVar("ContentT")
 
 
 def as_separator(value: object) -> object:
@@ -53,6 +55,9 @@ def as_separator(value: object) -> object:
     if len(value) != 1 or value in '"\r\n':
         raise ValueError("--separator is one character, such as ; or tab")
     return value
+
+
+Separator = Annotated[str | None, BeforeValidator(as_separator)]
 
 
 class ExamplesConfig(Section):
@@ -67,7 +72,7 @@ class ExamplesConfig(Section):
     labels_as: Literal[2, 5] | None = None
     """Of sentiment trees, how many classes: 5, or 2 without the neutral sentences; unset: 5."""
 
-    separator: Annotated[str | None, BeforeValidator(as_separator)] = None
+    separator: Separator = None
     """The character between the columns of csv and tsv files; unset: a tab in tsv files, and in csv files a comma, or
     the semicolon or tab that the header has instead."""
 
@@ -115,8 +120,15 @@ def in_columns(suffix: str, path: Path, config: ExamplesConfig) -> Labelled:
     rows = table_reader(suffix, config.separator)
     with Source(path) as source:
         for where, row in rows(source, partial(choose_columns, config)):
-            (text_field, text), (label_field, label) = row.items()
-            yield where, text_of(text, text_field, where, SET_TEXT_FIELD), label_of(label, label_field, where)
+            text_field, label_field = row
+            (text,) = cell_texts(row, [text_field], where)
+            yield where, text, label_of(row[label_field], label_field, where)
+
+
+def cell_texts(row: Mapping[str, object], fields: Sequence[str], where: str) -> tuple[str, ...]:
+    """The texts of a row: one, or two of a pair. A missing one is empty."""
+    remedies = (SET_TEXT_FIELD, SET_SECOND_FIELD)
+    return tuple([text_of(row[field], field, where, fix) for field, fix in zip(fields, remedies, strict=False)])
 
 
 def table_reader(suffix: str, separator: str | None) -> ReadRows:
@@ -130,12 +142,21 @@ def table_reader(suffix: str, separator: str | None) -> ReadRows:
 def choose_columns(config: ExamplesConfig, names: Sequence[str], where: str) -> list[str]:
     text = choose_column(config.text_field, TEXT_COLUMNS, names, where, "--text-field")
     label = choose_column(config.label_field, LABEL_COLUMNS, names, where, "--label-field")
-    if text == label:
-        raise DataError(
-            f"{where}: the column '{text}' cannot be both text and label; there are: {listed_columns(names)}. Name "
-            f"two different ones with --text-field and --label-field."
-        )
+    check_distinct({"--text-field": ("text", text), "--label-field": ("label", label)}, names, where)
     return [text, label]
+
+
+def check_distinct(chosen: Mapping[str, tuple[str, str]], names: Sequence[str], where: str) -> None:
+    """Refuse a column that was chosen twice. chosen: by the flag that names it, what the column holds and its name."""
+    flag_of: dict[str, str] = {}
+    for flag, (role, column) in chosen.items():
+        if column in flag_of:
+            other = flag_of[column]
+            raise DataError(
+                f"{where}: the column '{column}' cannot be both {chosen[other][0]} and {role}; there are: "
+                f"{listed_columns(names)}. Name two different ones with {other} and {flag}."
+            )
+        flag_of[column] = flag
 
 
 def choose_column(given: str | None, usual: Sequence[str], names: Sequence[str], where: str, flag: str) -> str:
@@ -147,13 +168,24 @@ def choose_column(given: str | None, usual: Sequence[str], names: Sequence[str],
         if found is not None:
             return found
     wanted = f"'{given}'" if given is not None else " or ".join(f"'{name}'" for name in usual)
-    there = listed_columns(names)
-    hint = separator_hint(names, candidates)
-    hint = f"{hint} Then give that as --separator." if hint else f" Name the right one with {flag}."
-    raise DataError(f"{where}: has no column {wanted}; there are: {there}.{hint}")
+    raise no_column(f"no column {wanted}", candidates, names, where, f"Name the right one with {flag}.")
 
 
-def separator_notice(path: Path, config: ExamplesConfig) -> str | None:
+def no_column(missing: str, wanted: Sequence[str], names: Sequence[str], where: str, advice: str) -> DataError:
+    """The error for a header without the columns `wanted`. A header cut at the wrong separator has none of them."""
+    hint = separator_hint(names, wanted)
+    hint = f"{hint} Then give that as --separator." if hint else f" {advice}"
+    return DataError(f"{where}: has {missing}; there are: {listed_columns(names)}.{hint}")
+
+
+class Separated(Protocol):
+    """The settings of any reader of tables."""
+
+    @property
+    def separator(self) -> str | None: ...
+
+
+def separator_notice(path: Path, config: Separated) -> str | None:
     """What to tell the user if a csv file's columns were found to be separated by something else than commas."""
     if config.separator is not None or not path.name.lower().endswith((".csv", ".csv.gz")) or not path.is_file():
         return None
@@ -180,7 +212,15 @@ def label_of(value: object, field: str, where: str) -> str:
     return value
 
 
-def unify_labels(examples: Labelled) -> Labelled:
+def filled(value: str, what: str, where: str) -> str:
+    """The text or label of an example, without outer blanks; an empty one is an error. what: how it is called."""
+    value = clean(value).strip()
+    if not value:
+        raise DataError(f"{where}: the {what} is empty. Fill it in, or remove this example.")
+    return value
+
+
+def unify_labels(examples: Iterable[tuple[str, ContentT, str]]) -> Iterator[tuple[str, ContentT, str]]:
     """The examples of one file with one spelling for each class, and "" for a missing label.
 
     The same class can be stored as 1, "1" or 1.0. All labels are needed to tell: "1.0" is the class 1 if the file also
@@ -192,8 +232,8 @@ def unify_labels(examples: Labelled) -> Labelled:
         places.setdefault(label.strip(), where)
     check_booleans(places)
     spelling = spellings(set(places))
-    for where, text, label in found:
-        yield where, text, spelling.get(label.strip(), label)
+    for where, content, label in found:
+        yield where, content, spelling.get(label.strip(), label)
 
 
 def spellings(labels: set[str]) -> dict[str, str]:

@@ -143,7 +143,7 @@ class Tag(Task[TaggedSentence, Tags]):
     # --- model --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def defaults(cls, how: str) -> Table:
+    def defaults(cls, how: str, joins: bool = False) -> Table:
         if how in ("finetune", "gradual"):
             # A plain linear layer, as other tools have it: a fine-tuned encoder has read the neighbours already.
             network = {"cell": "none", "dropout": 0.1, "decoder": "constrained"}
@@ -155,7 +155,7 @@ class Tag(Task[TaggedSentence, Tags]):
         found: list[Passage] = []
         for first, last in example.sentence_bounds:
             tokens = tokenized.tokens_per_word(example.words[first:last])
-            for start, end in word_windows(tokens, tokenized.longest):
+            for start, end in word_windows(tokens, tokenized.longest, tokenized.stride):
                 found.append(Passage(example.words[first + start : first + end], first + start))
         return found
 

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from headstart.tasks.base import Passage, Scores
 
 
-def word_windows(tokens: NDArray[np.int64], longest: int, overlap: float = 0.25) -> list[tuple[int, int]]:
+def word_windows(tokens: NDArray[np.int64], longest: int, stride: int | None = None) -> list[tuple[int, int]]:
     """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word; none for no words.
 
-    tokens: of each word. Neighbouring windows share about `overlap` of their tokens, so that every word but those at
-    the ends of the document has context on both sides in one of them.
+    tokens: of each word. Neighbouring windows share about `stride` tokens, by default a quarter of them, so that every
+    word but those at the ends of the document has context on both sides in one of them.
     """
+    shared_tokens = longest // 4 if stride is None else stride
     ends = np.cumsum(tokens)
     windows: list[tuple[int, int]] = []
     start = 0
@@ -25,8 +26,8 @@ def word_windows(tokens: NDArray[np.int64], longest: int, overlap: float = 0.25)
         windows.append((start, min(end, len(tokens))))
         if end >= len(tokens):
             break
-        # Go on where the last share of this window's tokens begins, and at least one word further.
-        shared = int(np.searchsorted(ends, before + longest * (1 - overlap), side="left"))
+        # Go on where the last tokens of this window begin, and at least one word further.
+        shared = int(np.searchsorted(ends, before + longest - shared_tokens, side="left"))
         start = min(max(shared, start + 1), end)
     return windows
 

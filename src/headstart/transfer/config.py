@@ -25,6 +25,8 @@ class TransferConfig(Section):
     longest: int = Field(default=256, ge=1)
     """Tokens (words, or BERT's pieces) in one sequence. Classification reads the first and the last half of them of a
     longer text; tasks that answer for every word read overlapping windows."""
+    stride: int | None = Field(default=None, ge=0)
+    """Tokens that two neighbouring windows of a long text share; unset: a quarter of `longest`."""
     precision: Precision = "auto"
     """Cached features: float32, float16, or auto, which is float32 up to 2 GB."""
     mix: MixConfig = MixConfig()

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.batches.rows import AnyText, Joined, TextRow, text_row
+from headstart.batches.rows import AnyText, Joined, TextRow, padded, text_row
 from headstart.config import settings_of
 from headstart.encoders.base import Encoder
 from headstart.encoders.representations import Representations
@@ -72,16 +73,26 @@ class FeatureTable:
                 found[number, 0] = self.layers[self.offsets[row] : self.offsets[row + 1]].mean(0, dtype=np.float32)
         return Representations(torch.from_numpy(found).permute(2, 0, 1, 3), torch.from_numpy(mask))
 
-    def batch(self, rows: Sequence[int]) -> Representations:
-        """The features of some texts, padded at the end: layers (K, B, W, D)."""
-        lengths = [self.length(row) for row in rows]
+    def batch(self, texts: Sequence[Sequence[int]]) -> Representations:
+        """The features of some texts, padded at the end: layers (K, B, W, D). texts: the rows of each, one or, of texts
+        apart, two, whose words follow each other."""
+        lengths = [sum(map(self.length, rows)) for rows in texts]
         K, D = self.shape
-        found = np.zeros((len(rows), max(1, max(lengths, default=0)), K, D), dtype=np.float32)
+        found = np.zeros((len(texts), max(1, max(lengths, default=0)), K, D), dtype=np.float32)
         mask = np.zeros(found.shape[:2], dtype=bool)
-        for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            found[number, :length] = self.layers[self.offsets[row] : self.offsets[row] + length]
-            mask[number, :length] = True
+        for number, rows in enumerate(texts):
+            seen = 0
+            for row in rows:
+                first, last = self.offsets[row : row + 2]
+                found[number, seen : seen + last - first] = self.layers[first:last]
+                seen += last - first
+            mask[number, :seen] = True
         return Representations(torch.from_numpy(found).permute(2, 0, 1, 3), torch.from_numpy(mask))
+
+    def parts(self, texts: Sequence[Sequence[int]]) -> torch.Tensor:
+        """(B, W), which of a text's rows each of its words stands in."""
+        rows = [np.repeat(np.arange(len(own)), [self.length(row) for row in own]) for own in texts]
+        return padded(rows)[0]
 
 
 def gather(
@@ -91,11 +102,13 @@ def gather(
     longest: int,
     cache: Path,
     with_first: bool = False,
+    every_piece: bool = False,
     precision: Precision = "auto",
 ) -> Generator[Progress, None, FeatureTable]:
     """The features of all distinct texts, from the cache or else computed in length-sorted batches and put there."""
     distinct = list(dict.fromkeys(texts))
     with_first = with_first and pretrained.encoder.marks > 0
+    pieces = {"every_piece": True} if every_piece else {}  # keys from before there was a choice stay as they were
     key = cache_key(
         layout=LAYOUT,
         kind=pretrained.kind,
@@ -105,29 +118,52 @@ def gather(
         longest=longest,
         with_first=with_first,
         precision=precision,
+        **pieces,
     )
     target = cache / "features" / key
     if not (target / "shape.json").is_file():
-        rows = [text_row(pretrained.encoder, pretrained.tokenizer, t, longest, with_first=with_first) for t in distinct]
+        build = partial(text_row, pretrained.encoder, pretrained.tokenizer, longest=longest)
+        rows = [build(text, with_first=with_first, every_piece=every_piece) for text in distinct]
         with building(target) as folder:
             yield from compute(pretrained, rows, folder, precision)
     return open_table(target, distinct)
 
 
+def computed(pretrained: Pretrained, rows: Mapping[AnyText, TextRow]) -> FeatureTable:
+    """The features of some texts, which stay in memory."""
+    listed = list(rows.values())
+    offsets, K, D = offsets_of(listed), *pretrained.encoder.shape
+    table = np.zeros((int(offsets[-1]), K, D), dtype=np.float32)
+    with_words = [number for number, row in enumerate(listed) if len(row.word_starts)]
+    for numbers, words in pretrained.encode([listed[number] for number in with_words]):
+        place(table, offsets, [with_words[number] for number in numbers], words)
+    cut = np.array([row.cut for row in listed], dtype=bool)
+    return FeatureTable({text: number for number, text in enumerate(rows)}, offsets, table, cut)
+
+
+def offsets_of(rows: Sequence[TextRow]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum([len(row.word_starts) for row in rows])]).astype(np.int64)
+
+
+def place(table: NDArray[Any], offsets: NDArray[np.int64], numbers: Sequence[int], words: torch.Tensor) -> None:
+    """Put the vectors of some rows where they belong. words: (K, words, D), row after row."""
+    values, seen = words.transpose(0, 1).cpu().numpy(), 0
+    for number in numbers:
+        n = offsets[number + 1] - offsets[number]
+        table[offsets[number] : offsets[number + 1]] = values[seen : seen + n]
+        seen += n
+
+
 def compute(
     pretrained: Pretrained, rows: list[TextRow], folder: Path, precision: Precision
 ) -> Generator[Progress, None, None]:
-    offsets = np.concatenate([[0], np.cumsum([len(row.word_starts) for row in rows])]).astype(np.int64)
+    offsets = offsets_of(rows)
     table: NDArray[Any] | None = None
     done = 0
     for numbers, words in pretrained.encode(rows):
-        values, seen = words.transpose(0, 1).cpu().numpy(), 0
         if table is None:
-            table = new_table(folder, (int(offsets[-1]), *values.shape[1:]), precision)
-        for number in numbers:
-            n = len(rows[number].word_starts)
-            table[offsets[number] : offsets[number + 1]] = values[seen : seen + n]
-            seen += n
+            table = new_table(folder, (int(offsets[-1]), *pretrained.encoder.shape), precision)
+        place(table, offsets, numbers, words)
         done += len(numbers)
         os.utime(folder)  # still at work: not a folder that somebody left
         yield Progress("encoding", done, len(rows), "texts")

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def gather_features(
         raise ConfigError(f"Features are those of a frozen encoder; got {start.name}, {config.how}.")
     reader = freshly_initialised(0, lambda: untrained(start, config, task, []))
     passages = [passage for example in examples for passage in task.passages(example, reader)]
-    texts: list[AnyText] = [reader.given_to_encoders(passage)[0] for passage in passages]
+    texts: list[AnyText] = [text for passage in passages for text in reader.given_to_encoders(passage)[0]]
     tables = []
     for pretrained in start.pretrained:
         table = yield from gather(
@@ -83,6 +83,7 @@ def gather_features(
             longest=reader.longest,
             cache=cache or cache_home(),
             with_first=config.network.reads_first_position,
+            every_piece=config.network.reads_every_piece,
             precision=config.precision,
         )
         tables.append(table)
@@ -109,7 +110,8 @@ def transfer_once(
     usable = features if config.how == "frozen" else None
     train_input, truncated = task_model.prepare(train, labelled=True, features=usable)
     if usable is not None and config.mix.standardise:
-        texts = [task_model.given_to_encoders(passage)[0] for own in train_input.passages for passage in own]
+        passages = [passage for own in train_input.passages for passage in own]
+        texts = dict.fromkeys(text for passage in passages for text in task_model.given_to_encoders(passage)[0])
         for reader, table in zip(model.each_reader, usable, strict=True):
             reader.standardise(*table.moments([table.rows[text] for text in texts]))
     dev_input = None
@@ -121,6 +123,10 @@ def transfer_once(
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     fitted = task_model.frozen()
     answers = [] if dev_input is None else answers_of(model, task, dev_input)[0]
+    tuned = task.tuned(dev or [], answers)
+    if dev_input is not None and tuned != task:
+        task, fitted = tuned, replace(fitted, task=tuned)
+        answers = answers_of(model, task, dev_input)[0]
     return Fitted(
         model=fitted,
         answers=answers,

@@ -103,7 +103,8 @@ def settings_for(
             f"how '{SCRATCH}' begins with random vectors, but {start.name} was given to start from. Leave one of them "
             "out."
         )
-    table = overlay(defaults, task.defaults(how), given or {})
+    joins = len(start.pretrained) == 1 and start.pretrained[0].encoder.joins
+    table = overlay(defaults, task.defaults(how, joins), given or {})
     if not start.pretrained or "how" not in table:
         table["how"] = how
     return resolve(config_for(task), table)

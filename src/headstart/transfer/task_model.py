@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -12,30 +13,32 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.batches.rows import AnyText, Joined, TextRow, collate, text_row
+from headstart.batches.rows import AnyText, Apart, Joined, TextRow, collate_texts, text_row, texts_in
 from headstart.config import Table, resolve, settings_of
 from headstart.encoders.base import Encoder
 from headstart.encoders.registry import build_encoder
 from headstart.encoders.representations import Representations
 from headstart.errors import CheckpointError, ConfigError
 from headstart.model import Model, build_reader, check_fit, widths_for_head
-from headstart.pretrained import load_strictly
+from headstart.pretrained import Pretrained, load_strictly, word_bounds
 from headstart.tasks import task_class
-from headstart.tasks.base import Passage, Task
+from headstart.tasks.base import Passage, Task, Units
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
-from headstart.text.words import split_words
+from headstart.text.words import split_words, word_spans
 from headstart.training.run import RunDirectory
 from headstart.training.seeding import freshly_initialised
 from headstart.training.tensors import read_tensors
 from headstart.transfer.config import TransferConfig, config_for
-from headstart.transfer.features import FeatureTable
+from headstart.transfer.features import FeatureTable, computed
 from headstart.transfer.fitting import ModelInput, RowScores, answers_of
 
 KIND = "task"
 ONLY_READER, HEAD = "readers.0.", "head."
 """What the names of a model's tensors begin with. In the file of a model with one encoder the first is left out."""
-TASK_KEYS: dict[str, type] = {"labels": list, "trained": bool}
+TASK_KEYS: dict[str, type] = {"trained": bool}
 SOURCE_KEYS: dict[str, type] = {"encoder_kind": str, "vocabulary": int, "encoder": dict}
+CHARACTERS_AT_ONCE = 100_000
+"""Of distinct texts whose vectors are held in memory together: some 200 MB of a small BERT's."""
 BEFORE_TASKS = "classifier"
 """The kind that classifiers had before there were other tasks."""
 ExampleT = TypeVar("ExampleT")
@@ -76,23 +79,44 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         rooms = (encoder.room for encoder in self.model.encoders)
         return min([self.config.longest, *(room for room in rooms if room is not None)])
 
+    @property
+    def stride(self) -> int:
+        return self.longest // 4 if self.config.stride is None else self.config.stride
+
+    @property
+    def together(self) -> bool:
+        return self.config.network.reads_together
+
+    def units(self, text: str) -> Units:
+        """Of one encoder, its words, or its pieces where the head scores them; of several, the words common to all."""
+        if len(self.tokenizers) > 1:
+            spans = word_spans(text)
+            tokens = self.tokens_per_word([text[first:last] for first, last in spans])
+            return Units(np.array(spans, dtype=np.int64).reshape(-1, 2), tokens, np.arange(len(spans)))
+        return units_of(self.tokenizers[0], text, self.config.network.reads_every_piece)
+
     def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]:
         """Of several encoders, in the one that needs the most for each word."""
         counts = [np.bincount(each.encode_words(words).words, minlength=len(words)) for each in self.tokenizers]
         most: NDArray[np.int64] = np.stack(counts).max(axis=0).astype(np.int64)
         return most
 
-    def given_to_encoders(self, passage: Passage) -> tuple[AnyText, bool]:
-        """The text that every encoder reads, and whether part of it was left out.
+    def given_to_encoders(self, passage: Passage) -> tuple[list[AnyText], bool]:
+        """The texts that every encoder reads of a passage, one or two apart, and whether part of one was left out.
 
-        Several encoders meet at the words: the text is split into words for all of them, and cut before they read it,
+        Several encoders meet at the words: a text is split into words for all of them, and cut before they read it,
         because each would cut it elsewhere. A single encoder splits and cuts the text itself.
         """
+        texts = texts_in(passage.text)
         if len(self.tokenizers) == 1:
-            return passage.text, False
-        if isinstance(passage.text, Joined):
+            return texts, passage.cut
+        given = [self._as_words(text) for text in texts]
+        return [words for words, _ in given], passage.cut or any(cut for _, cut in given)
+
+    def _as_words(self, text: AnyText) -> tuple[AnyText, bool]:
+        if isinstance(text, Joined):
             raise ConfigError("Encoders side by side read one text at a time, and this task joins two in one row.")
-        words = split_words(passage.text) if isinstance(passage.text, str) else passage.text
+        words = split_words(text) if isinstance(text, str) else text
         kept = kept_words(self.tokens_per_word(words), self.longest)
         return tuple([words[i] for i in kept]), len(kept) < len(words)
 
@@ -102,19 +126,44 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         filled = [example for example in examples if not self.task.is_empty(example)]
         answers: list[AnswerT] = []
         truncated = 0
-        if filled:
-            data, truncated = self.prepare(filled)
-            answers = answers_of(self.model, self.task, data)[0]
+        for chunk in self._chunks(filled):
+            data, cut = self.prepare(chunk, encode_once=True)
+            answers += answers_of(self.model, self.task, data)[0]
+            truncated += cut
         found = iter(answers)
         every = [self.task.empty_answer(e) if self.task.is_empty(e) else next(found) for e in examples]
         return Answers(every, truncated)
 
+    def _chunks(self, examples: list[ExampleT]) -> Iterator[list[ExampleT]]:
+        """All of them at once; of texts that are read apart, as many as fit into memory with all their vectors."""
+        if examples and not any(isinstance(p.text, Apart) for p in self.task.passages(examples[0], self)):
+            yield examples
+            return
+        chunk: list[ExampleT] = []
+        seen: dict[AnyText, int] = {}
+        for example in examples:
+            own = [text for passage in self.task.passages(example, self) for text in texts_in(passage.text)]
+            new = {text: len_of(text) for text in own if text not in seen}
+            if chunk and sum(seen.values()) + sum(new.values()) > CHARACTERS_AT_ONCE:
+                yield chunk
+                chunk, seen, new = [], {}, {text: len_of(text) for text in own}
+            chunk.append(example)
+            seen |= new
+        if chunk:
+            yield chunk
+
     def prepare(
-        self, examples: Sequence[ExampleT], *, labelled: bool = False, features: Sequence[FeatureTable] | None = None
+        self,
+        examples: Sequence[ExampleT],
+        *,
+        labelled: bool = False,
+        features: Sequence[FeatureTable] | None = None,
+        encode_once: bool = False,
     ) -> tuple[ModelInput, int]:
         """Examples as the model reads them, and how many are truncated.
 
         features: each encoder's features of all their passages, computed before; no encoder is then run.
+        encode_once: the encoders will not change, so that they run once for each distinct text of pairs.
         """
         passages = [self.task.passages(example, self) for example in examples]
         ends = np.cumsum([0, *map(len, passages)]).tolist()
@@ -127,6 +176,9 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         if features is None:
             for encoder in self.model.encoders:
                 encoder.clear_cache()  # the same examples get the same bits, whatever was read before
+            if encode_once and any(isinstance(passage.text, Apart) for passage in flat):
+                features = self._features_of(flat)
+        if features is None:
             scores, lengths, cut = self._from_texts(flat)
         else:
             scores, lengths, cut = self._from_features(flat, features)
@@ -139,37 +191,56 @@ class TaskModel(Generic[ExampleT, AnswerT]):
 
         def scores(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
             of_encoders = zip(*(rows[i] for i in numbers), strict=True)
-            batches = [collate(of_encoder).to(device) for of_encoder in of_encoders]
+            batches = [collate_texts(of_encoder).to(device) for of_encoder in of_encoders]
             found: torch.Tensor = self.model(batches)
             return found, batches[0].word_starts >= 0
 
-        return scores, [max(len(row.ids) for row in own) for own in rows], [own[0].cut for own in rows]
+        lengths = [max(sum(len(row.ids) for row in texts) for texts in own) for own in rows]
+        return scores, lengths, [any(row.cut for row in own[0]) for own in rows]
 
-    def rows(self, passage: Passage) -> list[TextRow]:
-        """The passage as each encoder reads it; all have the same words."""
-        text, cut = self.given_to_encoders(passage)
-        first = self.config.network.reads_first_position
+    def rows(self, passage: Passage) -> list[list[TextRow]]:
+        """The passage as each encoder reads it, one row or, of texts apart, two; all encoders have the same words."""
+        texts, cut = self.given_to_encoders(passage)
         pairs = zip(self.model.encoders, self.tokenizers, strict=True)
-        rows = [text_row(encoder, tokenizer, text, self.longest, with_first=first) for encoder, tokenizer in pairs]
-        return [replace(row, cut=row.cut or cut) for row in rows]
+        found = [[self._row(encoder, tokenizer, text) for text in texts] for encoder, tokenizer in pairs]
+        return [[replace(row, cut=row.cut or cut) for row in rows] for rows in found]
+
+    def _row(self, encoder: Encoder, tokenizer: Tokenizer, text: AnyText) -> TextRow:
+        network = self.config.network
+        marked, pieces = network.reads_first_position, network.reads_every_piece
+        return text_row(encoder, tokenizer, text, self.longest, with_first=marked, every_piece=pieces)
+
+    def _features_of(self, passages: Sequence[Passage]) -> list[FeatureTable]:
+        """Each encoder's features of the distinct texts of some passages, in memory."""
+        texts = dict.fromkeys(text for passage in passages for text in self.given_to_encoders(passage)[0])
+        return [
+            computed(Pretrained(encoder, tokenizer), {text: self._row(encoder, tokenizer, text) for text in texts})
+            for encoder, tokenizer in zip(self.model.encoders, self.tokenizers, strict=True)
+        ]
 
     def _from_features(
         self, passages: Sequence[Passage], features: Sequence[FeatureTable]
     ) -> tuple[RowScores, list[int], list[bool]]:
         given = [self.given_to_encoders(passage) for passage in passages]
-        rows = [features[0].rows[text] for text, _ in given]  # the same in every table
+        first = features[0]
+        rows = [[first.rows[text] for text in texts] for texts, _ in given]  # the same in every table
+        apart = any(len(texts) > 1 for texts, _ in given)
         model, device = self.model, next(self.model.parameters()).device
-        means = [table.means(rows).to(device) for table in features] if model.reads_mean_of_words() else None
+        means = None
+        if model.reads_mean_of_words() and not apart:
+            means = [table.means([own[0] for own in rows]).to(device) for table in features]
 
         def scores(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
             if means is not None:
                 found = [Representations(mean.layers[:, numbers], mean.mask[numbers]) for mean in means]
-            else:
-                found = [table.batch([rows[i] for i in numbers]).to(device) for table in features]
-            return model.read(found), found[0].mask
+                return model.read(found), found[0].mask
+            chosen = [rows[i] for i in numbers]
+            found = [table.batch(chosen).to(device) for table in features]
+            parts = first.parts(chosen).to(device) if apart else None
+            return model.read(found, parts), found[0].mask
 
-        cut = [bool(features[0].cut[row]) or cut for row, (_, cut) in zip(rows, given, strict=True)]
-        return scores, [features[0].length(row) for row in rows], cut
+        cut = [cut or any(bool(first.cut[row]) for row in own) for own, (_, cut) in zip(rows, given, strict=True)]
+        return scores, [sum(map(first.length, own)) for own in rows], cut
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
         """Into a run directory: tokenizers, weights, then config.toml, which makes them count. record: [result]."""
@@ -212,10 +283,29 @@ def build_model(encoders: Sequence[Encoder], task: Task[Any, Any], config: Trans
     """Encoders, mixes and head, the last two with their random start."""
     if len(encoders) > 1 and config.network.reads_first_position:
         raise ConfigError("network.pool 'first' is for one encoder; encoders side by side have only words in common.")
+    if config.network.reads_together and not (len(encoders) == 1 and encoders[0].joins):
+        raise ConfigError("network.reads 'together' is for one BERT; other encoders read the two texts 'apart'.")
     readers = [build_reader(encoder, config.mix) for encoder in encoders]
     head = task.head(*widths_for_head(readers), config.network)
     check_fit(config.mix, head)
     return Model(readers, head)
+
+
+@lru_cache(maxsize=256)  # a context is asked about several times in a row
+def units_of(tokenizer: Tokenizer, text: str, pieces: bool) -> Units:
+    found = tokenizer.encode(text)
+    words = found.words.astype(np.int64)
+    if pieces:
+        return Units(found.spans.astype(np.int64), np.ones(len(words), dtype=np.int64), words)
+    spans = np.array(list(word_bounds(found)), dtype=np.int64).reshape(-1, 2)
+    return Units(spans, np.bincount(words, minlength=len(spans)), np.arange(len(spans)))
+
+
+def len_of(text: AnyText) -> int:
+    """Characters."""
+    if isinstance(text, Joined):
+        return len_of(text.first) + len_of(text.second)
+    return len(text) if isinstance(text, str) else sum(map(len, text))
 
 
 def kept_words(tokens: NDArray[np.int64], longest: int) -> NDArray[np.int64]:
@@ -245,8 +335,8 @@ def load_own(path: Path) -> TaskModel[Any, Any]:
     run = RunDirectory.open(path)
     table = run.read_config()
     where = run.path / "config.toml"
-    check_table(table, TASK_KEYS, where)
     kind = task_class(table.get("task", "classify"))
+    check_table(table, {**kind.saved_keys, **TASK_KEYS}, where)
     task = kind.from_table(table)
     settings = resolve(config_for(kind), table.get("transfer", {}), str(where))
     several = "sources" in table

@@ -151,7 +151,7 @@ def results_of(request: Request, runs: list[Fitted], forgotten: Forgetting | Non
         kind=request.start.kind,
         how=request.config.how,
         labels=len(request.draws[0]),
-        classes=list(data.task.to_table()["labels"]),
+        classes=data.task.class_names,
         dev=len(data.dev),
         metric=metric.name,
         metric_title=metric.title,
