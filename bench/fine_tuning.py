@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -21,7 +22,7 @@ from bench.measure import Side, Timed, in_turns
 from bench.peers.trainer import ClassifierTrainer, Outcome, Settings, TrainerSide
 from bench.samples import sst_dev, sst_train
 from bench.works import SST_DEV, SST_TRAIN
-from headstart.config import cache_home
+from headstart.config import cache_home, overlay
 from headstart.exporting import export
 from headstart.progress import result_of
 from headstart.tasks.base import Task
@@ -36,9 +37,11 @@ ALL = 1_000_000
 """More dev examples than there are."""
 
 
-def our_config(task: Task[Any, Any], start: Start, settings: Settings) -> TransferConfig:
-    """The defaults of `headstart transfer --how finetune`, but for what both sides share."""
-    fitting = {
+def our_config(
+    task: Task[Any, Any], start: Start, settings: Settings, given: Mapping[str, Any] | None = None
+) -> TransferConfig:
+    """The defaults of `headstart transfer --how finetune`, but for what both sides share and what is given."""
+    fitting: dict[str, Any] = {
         "epochs": float(settings.epochs),
         "batch": settings.batch,
         "encoder_rate": settings.rate,
@@ -47,7 +50,9 @@ def our_config(task: Task[Any, Any], start: Start, settings: Settings) -> Transf
         "evaluate_examples": ALL,
         "patience": settings.epochs,
     }
-    return settings_for(type(task), start, "finetune", {"fitting": fitting})
+    shared = {"warmup": settings.warmup, "weight_decay": settings.weight_decay, "learning_rate": settings.head_rate}
+    fitting |= {key: value for key, value in shared.items() if value is not None}
+    return settings_for(type(task), start, "finetune", overlay({"fitting": fitting}, given or {}))
 
 
 def ours(
@@ -57,29 +62,39 @@ def ours(
     return Outcome(fitted.score, fitted.seconds)
 
 
-def our_steps(start: Start, task: Task[Any, Any], train: Sequence[Any], settings: Settings) -> float:
+def our_steps(start: Start, task: Task[Any, Any], train: Sequence[Any], config: TransferConfig) -> float:
     """Seconds that the steps of a fit without dev take, from the first one's beginning to the last one's end."""
-    events = transfer_once(start, our_config(task, start, settings), task, train, None, seed=0)
+    events = transfer_once(start, config, task, train, None, seed=0)
     *_, last = (event for event in events if isinstance(event, FitStep))
     return last.number / last.per_second
 
 
 def step_rates(
-    start: Start, trainer: TrainerSide[Any], parts: Sequence[Sequence[Any]], settings: Settings, repeats: int
+    start: Start,
+    task: Task[Any, Any],
+    trainers: Mapping[str, TrainerSide[Any]],
+    parts: Sequence[Sequence[Any]],
+    settings: Settings,
+    repeats: int,
+    given: Mapping[str, Any] | None = None,
 ) -> dict[str, list[float]]:
-    """Examples per second of the steps of both sides, "ours" and "trainer", by turns. parts: those of each turn."""
-    rows = [trainer.rows(part) for part in parts]
-    our_turns, their_turns = iter(parts), iter(rows)
+    """Examples per second of the steps of "ours" and of each Trainer, by turns. parts: those of each turn."""
+    config = our_config(task, start, settings, given)
 
-    def our_turn() -> Timed:
-        part = next(our_turns)
-        return Timed(len(part), our_steps(start, trainer.task, part, settings))
+    def turns(seconds: Callable[[Any], float], prepared: Sequence[Any]) -> Side:
+        left = iter(zip(parts, prepared, strict=True))
 
-    def their_turn() -> Timed:
-        part = next(their_turns)
-        return Timed(len(part), trainer.step_seconds(part, settings))
+        def turn() -> Timed:
+            part, ready = next(left)
+            return Timed(len(part), seconds(ready))
 
-    return in_turns({"ours": Side(our_turn), "trainer": Side(their_turn)}, repeats)
+        return Side(turn)
+
+    sides = {"ours": turns(lambda part: our_steps(start, task, part, config), parts)}
+    for name, trainer in trainers.items():
+        rows = [trainer.rows(part) for part in parts]
+        sides[name] = turns(partial(trainer.step_seconds, settings=settings), rows)
+    return in_turns(sides, repeats)
 
 
 def compare(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
+from torch.utils.data import DataLoader, Sampler
 from transformers import (
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
@@ -29,8 +30,10 @@ from transformers import (
 from headstart.tasks.base import Passage, Task
 from headstart.tasks.classify import TextExample
 from headstart.tasks.conll import TaggedSentence
+from headstart.tasks.pair_reading import PairExample
 from headstart.tasks.spans import OUTSIDE
 from headstart.tasks.tag import Tag, Tags
+from headstart.transfer.fitting import epoch_batches
 
 ExampleT = TypeVar("ExampleT")
 Row = dict[str, Any]
@@ -46,12 +49,30 @@ class Settings:
     epochs: int
     batch: int
     rate: float
+    warmup: float | None = None
+    weight_decay: float | None = None
+    """None: each side's own default. The Trainer has neither; ours warms up for a tenth of the steps, and decays."""
+    head_rate: float | None = None
+    """Of our new head; None: our own default. The Trainer has one rate for everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     score: float
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A model trained once and scored once on dev, after its last step. Seconds: with tokenising, without reading."""
+
+    scores: dict[str, float]
+    training: float
+    evaluation: float
+
+    @property
+    def seconds(self) -> float:
+        return self.training + self.evaluation
 
 
 class StepClock(TrainerCallback):
@@ -67,11 +88,36 @@ class StepClock(TrainerCallback):
         self.seconds = time.perf_counter() - self.began
 
 
+class OurOrder(Sampler[list[int]]):
+    """The batches of `headstart.transfer.fitting.fit`, epoch by epoch."""
+
+    def __init__(self, lengths: Sequence[int], batch: int, seed: int) -> None:
+        self.lengths, self.batch, self.seed = lengths, batch, seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) // self.batch)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        yield from epoch_batches(self.lengths, self.batch, self.epoch, self.seed)
+        self.epoch += 1
+
+
+class OurOrderTrainer(Trainer):
+    """A Trainer with our batches instead of random ones, which shows what they alone are worth."""
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        lengths = [len(row["input_ids"]) for row in self.train_dataset]
+        order = OurOrder(lengths, self.args.per_device_train_batch_size, self.args.seed)
+        return DataLoader(self.train_dataset, batch_sampler=order, collate_fn=self.data_collator)
+
+
 class TrainerSide(ABC, Generic[ExampleT]):
     """files: a folder that transformers opens. dev examples are scored by the task's own metric."""
 
     auto_model: ClassVar[Any]
     collator: ClassVar[Any]
+    kind: type[Trainer] = Trainer
 
     def __init__(self, files: Path, task: Task[ExampleT, Any]) -> None:
         self.files, self.task = files, task
@@ -79,6 +125,16 @@ class TrainerSide(ABC, Generic[ExampleT]):
 
     @abstractmethod
     def rows(self, examples: Sequence[ExampleT]) -> list[Row]: ...
+
+    def dev_rows(self, examples: Sequence[ExampleT]) -> list[Row]:
+        return self.rows(examples)
+
+    def model(self) -> Any:
+        return self.auto_model.from_pretrained(self.files, num_labels=len(self.task.class_names))
+
+    def scores(self, found: EvalPrediction, dev: Sequence[ExampleT]) -> dict[str, float]:
+        """All that are reported, the primary metric's first."""
+        return {self.task.metric.name: self.score(found, dev)}
 
     @abstractmethod
     def score(self, found: EvalPrediction, dev: Sequence[ExampleT]) -> float:
@@ -95,6 +151,8 @@ class TrainerSide(ABC, Generic[ExampleT]):
             per_device_train_batch_size=settings.batch,
             per_device_eval_batch_size=64,
             learning_rate=settings.rate,
+            warmup_ratio=settings.warmup or 0.0,
+            weight_decay=settings.weight_decay or 0.0,
             eval_strategy="no" if dev is None else "epoch",
             save_strategy="no",
             report_to=[],
@@ -102,9 +160,8 @@ class TrainerSide(ABC, Generic[ExampleT]):
             use_cpu=not torch.cuda.is_available(),
             seed=seed,
         )
-        classes = len(self.task.to_table()["labels"])
-        trainer = Trainer(
-            model=self.auto_model.from_pretrained(self.files, num_labels=classes),
+        trainer = self.kind(
+            model=self.model(),
             args=arguments,
             train_dataset=train,
             eval_dataset=None if dev is None else self.rows(dev),
@@ -119,6 +176,15 @@ class TrainerSide(ABC, Generic[ExampleT]):
         trainer, clock = self.trainer(train, settings, seed=0)
         trainer.train()
         return clock.seconds
+
+    def run(self, train: Sequence[ExampleT], dev: Sequence[ExampleT], settings: Settings, seed: int) -> Run:
+        began = time.monotonic()
+        trainer, _ = self.trainer(self.rows(train), settings, seed)
+        trainer.train()
+        trained = time.monotonic()
+        found = trainer.predict(self.dev_rows(dev))
+        scores = self.scores(EvalPrediction(found.predictions, found.label_ids), dev)
+        return Run(scores, trained - began, time.monotonic() - trained)
 
     def whole_run(self, train: Sequence[ExampleT], dev: Sequence[ExampleT], settings: Settings, seed: int) -> Outcome:
         """The best of its looks at dev, and the time with tokenising and the looks."""
@@ -144,6 +210,24 @@ class ClassifierTrainer(TrainerSide[TextExample]):
         ]
 
     def score(self, found: EvalPrediction, dev: Sequence[TextExample]) -> float:
+        return float((found.predictions.argmax(-1) == found.label_ids).mean())
+
+
+class PairTrainer(TrainerSide[PairExample]):
+    """One label per pair; both texts stand in one sequence."""
+
+    auto_model = AutoModelForSequenceClassification
+    collator = DataCollatorWithPadding
+
+    def rows(self, examples: Sequence[PairExample]) -> list[Row]:
+        first, second = [example.first for example in examples], [example.second for example in examples]
+        encoded = self.tokenizer(first, second, truncation=True)
+        return [
+            {**{key: encoded[key][i] for key in encoded}, "labels": int(self.task.targets(example, ())[0])}
+            for i, example in enumerate(examples)
+        ]
+
+    def score(self, found: EvalPrediction, dev: Sequence[PairExample]) -> float:
         return float((found.predictions.argmax(-1) == found.label_ids).mean())
 
 

@@ -9,7 +9,7 @@ puts on by default. `python -m bench.fine_tuning` compares whole runs and their 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +53,24 @@ def measured(
     train: list[Any],
     texts: Sequence[str | Sequence[str]],
     side: Callable[[Path], TrainerSide[Any]],
-    goal: float,
+    goal: float | None,
+    given: Mapping[str, Any] | None = None,
 ) -> Measurement:
-    """texts: those whose vectors must agree before the first step. side: the Trainer's, from a model's files."""
+    """texts: those whose vectors must agree before the first step. side: the Trainer's, from a model's files.
+
+    given: our settings where the defaults of the task would compute something else than the Trainer does.
+    """
     batches = QUICK_BATCHES if setting.quick else BATCHES
     turns = setting.repeats + 1
     examples = draw(task, train, batches * BATCH * turns, seed=0)
     parts = [examples[turn::turns] for turn in range(turns)]
     start = open_start(MODEL)
-    pretrained: Any = start.pretrained
+    pretrained: Any = start.pretrained[0]
     with tempfile.TemporaryDirectory() as folder:
         trainer = side(exported(Path(folder)))
         check(pretrained, trainer.files, texts)
         settings = Settings(epochs=1, batch=BATCH, rate=5e-5)
-        rates = step_rates(start, trainer, parts, settings, setting.repeats)
+        rates = step_rates(start, task, {"trainer": trainer}, parts, settings, setting.repeats, given)
         lengths = [len(row["input_ids"]) for row in trainer.rows(examples)]
     return Measurement(
         work=work,

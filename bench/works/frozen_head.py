@@ -64,7 +64,7 @@ def measured(
     config: TransferConfig,
     task: Classify,
     train: list[TextExample],
-    features: FeatureTable,
+    features: list[FeatureTable],
     repeats: int,
 ) -> Measurement:
     model = freshly_initialised(0, lambda: untrained(start, config, task, train))
@@ -80,7 +80,7 @@ def measured(
         "running": Side(partial(timed, model, running)),
     }
     rates = in_turns(sides, repeats)
-    _, width = features.shape
+    _, width = features[0].shape
     words = sum(cached.lengths) / len(cached.lengths)
     reading = lstm(width, config.network.width, directions=2) if config.network.cell == "lstm" else None
     return Measurement(

@@ -13,7 +13,7 @@ from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartE
 if TYPE_CHECKING:
     from headstart.claims.reproduce import reproduce
     from headstart.comparison.compare import compare
-    from headstart.estimator import Tagger, TextClassifier
+    from headstart.estimator import PairClassifier, QuestionAnswerer, Tagger, TextClassifier
     from headstart.exporting import export, import_run
     from headstart.inspection.encode import encode
     from headstart.pretrained import Pretrained
@@ -31,7 +31,9 @@ __all__ = [
     "ConfigError",
     "DataError",
     "HeadstartError",
+    "PairClassifier",
     "Pretrained",
+    "QuestionAnswerer",
     "Tagger",
     "TaskModel",
     "TextClassifier",
@@ -51,7 +53,9 @@ __all__ = [
 # torch takes seconds to import: the verbs load it when they are first asked for.
 _LAZY = {
     "Classifier": "headstart.transfer.classifier",
+    "PairClassifier": "headstart.estimator",
     "Pretrained": "headstart.pretrained",
+    "QuestionAnswerer": "headstart.estimator",
     "Tagger": "headstart.estimator",
     "TaskModel": "headstart.transfer.task_model",
     "TextClassifier": "headstart.estimator",

@@ -18,7 +18,7 @@ from headstart.pretrained import Pretrained, save_run
 from headstart.pretraining.card import import_record, imported_card
 from headstart.pretraining.compact import PRECISION, write_compact
 from headstart.progress import Notice, Progress
-from headstart.transfer.loading import check_answers_are_softmax, load_task_model, plain_bert
+from headstart.transfer.loading import check_exportable, load_task_model, plain_bert, record_of
 from headstart.transfer.task_model import TaskModel, is_task_model
 from headstart.weights.elmo_hdf5 import IN_ALLENNLP, write_elmo
 from headstart.weights.huggingface import write_huggingface
@@ -102,12 +102,12 @@ def write_compact_run(given: Exported, out: Path) -> Generator[Progress, None, N
 
 
 def write_plain_bert(model: TaskModel[Any, Any], out: Path) -> None:
-    write_huggingface(plain_bert(model), out)
+    write_huggingface(plain_bert(model), out, record_of(model))
 
 
 def write_task_model_onnx(model: TaskModel[Any, Any], out: Path) -> None:
-    check_answers_are_softmax(model)
-    write_model_onnx(model.model, model.tokenizer, model.task.to_table()["labels"], out)
+    check_exportable(model)
+    write_model_onnx(model.model, model.tokenizer, model.task.class_names, out, record_of(model))
 
 
 FORMATS = {

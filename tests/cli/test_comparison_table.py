@@ -31,7 +31,7 @@ def test_a_log_has_the_baseline_and_a_line_for_each_cell() -> None:
     assert "2 rows, 50, 1,000 labelled examples, 2 seeds: 8 runs; 1 are done already." in out.getvalue()
     assert "Baseline: Always 'no', 100.0 %." in out.getvalue()
     assert (
-        "ELMo, frozen, 50 labelled examples, seed 1: 100.0 % (collapsed: the same answer for every text) in 2.0 s; "
+        "ELMo, frozen, 50 labelled examples, seed 1: 100.0 % (collapsed: the same answer for every example) in 2.0 s; "
         "2 of 8, about 12 s left" in out.getvalue()
     )
 

@@ -173,7 +173,7 @@ def test_a_collapsed_row_is_not_advised_however_many_it_gets_right() -> None:
     name, sentence = advised(*collapsed)
     assert name is None
     assert sentence.startswith("Deploy none of these yet")
-    assert "gives all texts one answer" in sentence
+    assert "gives all examples the same answer" in sentence
     name, sentence = advised(*(cell("scratch", 50, seed, 90) for seed in range(3)), *collapsed)
     assert name is None
     assert "no row is better than the baseline (Always 'no': 95.0 %) by more than chance" in sentence

@@ -53,14 +53,15 @@ def test_padding_and_neighbours_change_nothing(cell: str, joined: int) -> None:
 
 def test_alignment_by_a_plain_loop() -> None:
     words = split(vectors(), MASK, PARTS)
-    to_b, to_a = aligned(words)
+    product = vectors()[0, 0]
+    to_b, to_a = aligned(words, product)
     for b, (n, m) in enumerate(zip(FIRST, SECOND, strict=True)):
         first, second = words.first[b, :n], words.second[b, :m]
         for i in range(n):
-            weights = torch.tensor([float(first[i] @ second[j]) / D**0.5 for j in range(m)]).softmax(dim=0)
+            weights = torch.tensor([float(product @ (first[i] * second[j])) for j in range(m)]).softmax(dim=0)
             torch.testing.assert_close(to_b[b, i], sum(weights[j] * second[j] for j in range(m)))
         for j in range(m):
-            weights = torch.tensor([float(first[i] @ second[j]) / D**0.5 for i in range(n)]).softmax(dim=0)
+            weights = torch.tensor([float(product @ (first[i] * second[j])) for i in range(n)]).softmax(dim=0)
             torch.testing.assert_close(to_a[b, j], sum(weights[i] * first[i] for i in range(n)))
 
 

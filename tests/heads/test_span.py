@@ -64,7 +64,7 @@ def test_padding_and_neighbours_change_nothing(cell: str, reads: str, joined: in
 
 def test_attention_both_ways_by_a_plain_loop() -> None:
     torch.manual_seed(0)
-    similarity = TrilinearSimilarity(D)
+    similarity = TrilinearSimilarity(torch.randn(D))
     weights = torch.cat([similarity.context.weight[0], similarity.question.weight[0], similarity.product]).detach()
     states = split(vectors(), MASK, PARTS)
     with torch.no_grad():

@@ -17,8 +17,11 @@ from headstart.report.results import (
     Mixes,
     RowFacts,
     Run,
+    ShownAnswer,
+    ShownExample,
     TransferResults,
 )
+from headstart.tasks.shown import Segment, ShownText
 
 ROWS = [("scratch", "Scratch"), ("elmo-frozen", "ELMo, frozen"), ("bert-finetune", "BERT, fine-tuned")]
 SHARES = {"scratch": (0.55, 0.7), "elmo-frozen": (0.65, 0.8), "bert-finetune": (0.6, 0.85)}
@@ -27,6 +30,18 @@ MIXES: dict[str, Mixes] = {
     "elmo-frozen": {"input": LayerWeights([0.2, 0.5, 0.3], 1.1)},
     "bert-finetune": {"input": LayerWeights([0.25, 0.75], 0.9), "output": LayerWeights([0.4, 0.6], 1.0)},
 }
+
+
+EXAMPLES = [
+    ShownExample(
+        group,
+        [ShownText("text", [Segment("…so "), Segment("<i>good</i> & \"fun\" 🎬", marked=True), Segment(".")])],
+        "1",
+        [ShownAnswer(name, [Segment(f"label {right}")], right, f"probability {place} %")
+         for place, (name, right) in enumerate(zip(dict(ROWS), (0.0, 0.625, 1.0), strict=True))],
+    )
+    for group in ("BERT does better: 12 of 200", "BERT does better: 12 of 200", "Every row is right: 90 of 200")
+]  # fmt: skip
 
 
 def make_row(name: str, title: str) -> RowFacts:
@@ -60,7 +75,7 @@ def make_results(labels: tuple[int, ...], seeds: tuple[int, ...]) -> Comparison:
         dev=DataFacts("dev.csv", 200, {"0": 96, "1": 104}), labels=list(labels), seeds=list(seeds),
         metric="accuracy", metric_title="accuracy", rows=rows, cells=[cell.without_answers() for cell in cells],
         table=found.table, labels_saved=found.labels_saved, advice=found.advice, baseline=baseline,
-        notices=["12 dev examples also stand in train."],
+        notices=["12 dev examples also stand in train."], examples=EXAMPLES,
     )  # fmt: skip
 
 

@@ -104,9 +104,20 @@ def test_page_holds_the_numbers_in_order(rendered: tuple[str, Checker, str], fin
     assert "collapsed" not in text.lower()
     assert headings(page) == [
         "Scores", "Learning curve", "Labelled examples saved", "Which layers the task uses", "Time", "Forgetting",
-        "Data", "Before you trust this",
+        "Examples", "Data", "Before you trust this",
     ]  # fmt: skip
     assert page.count('class="best"') == 2
+
+
+def test_examples_show_every_row_and_mark_what_is_right_in_words_too(rendered: tuple[str, Checker, str]) -> None:
+    page, _, text = rendered
+    assert re.findall(r"<h3>(.*?)</h3>", page) == ["BERT does better: 12 of 200", "Every row is right: 90 of 200"]
+    assert page.count('<div class="example">') == 3
+    assert page.count("…so <mark>&lt;i&gt;good&lt;/i&gt; &amp; &#34;fun&#34; 🎬</mark>.</p>") == 3
+    said = "Scratch label 0.0 probability 0 % ✗ wrong ELMo, frozen label 0.625 probability 1 % ≈ partly right, accuracy 62 %"
+    assert text.count(f"{said} BERT, fine-tuned label 1.0 probability 2 % ✓ right") == 3
+    assert page.count('aria-hidden="true">✓') == 3
+    assert "best seed with 1,000 labelled examples" in text
 
 
 def test_the_ink_of_the_pictures_is_exchanged_on_a_dark_screen(rendered: tuple[str, Checker, str]) -> None:
@@ -119,7 +130,8 @@ def test_the_ink_of_the_pictures_is_exchanged_on_a_dark_screen(rendered: tuple[s
 def test_missing_parts_leave_no_empty_box(make: Callable[..., Comparison], tmp_path: Path) -> None:
     results = make((50,), (0,))
     cells = [replace(cell, mix={}, forgetting=None) for cell in results.cells]
-    page, checker, text = render(replace(results, cells=cells, labels_saved=[], advice=None, baseline=None), tmp_path)
+    bare = replace(results, cells=cells, labels_saved=[], advice=None, baseline=None, examples=[])
+    page, checker, text = render(bare, tmp_path)
     assert headings(page) == ["Scores", "Scores as a picture", "Time", "Data", "Before you trust this"]
     assert "<figure" in page
     assert page.count("<figure") == page.count("<svg")
@@ -129,7 +141,7 @@ def test_missing_parts_leave_no_empty_box(make: Callable[..., Comparison], tmp_p
 
 
 def test_nothing_run_yet(finished: Comparison, tmp_path: Path) -> None:
-    results = replace(finished, cells=[], table=[], labels_saved=[], advice=None)
+    results = replace(finished, cells=[], table=[], labels_saved=[], advice=None, examples=[])
     page, _, text = render(results, tmp_path)
     assert headings(page) == ["Data", "Before you trust this"]
     assert "Not finished: 18 runs are still to come." in text

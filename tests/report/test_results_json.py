@@ -55,6 +55,7 @@ def test_a_comparison_comes_back_from_its_file(finished: Comparison, tmp_path: P
     path = tmp_path / "results.json"
     path.write_text(json.dumps(comparison_to_json(finished)))
     assert read_comparison(path) == finished
+    assert finished.examples
 
 
 def test_results_of_the_version_before_open_and_keep_their_keys(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_results_of_the_version_before_open_and_keep_their_keys(tmp_path: Path) 
     path.write_text(json.dumps(OLD_RESULTS))
     read = read_comparison(path)
     assert (read.task_title, read.metric, read.metric_title) == ("sentiment", "accuracy", "accuracy")
-    assert read.baseline is None
+    assert (read.baseline, read.examples) == (None, [])
     assert read.cells[0].score == 0.75
     assert read.cells[0].mix["input"] == LayerWeights([0.4, 0.6], 1.1)
     assert read.cells[0].forgetting == Forgetting(20.0, 30.0)

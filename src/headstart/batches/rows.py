@@ -170,7 +170,8 @@ def collate(rows: Sequence[TextRow]) -> TextBatch:
     """Rows of different lengths as one batch, padded at the end."""
     ids, mask = padded([row.ids for row in rows])
     word_starts, is_word = padded([row.word_starts for row in rows])
-    parts = None if any(row.parts is None for row in rows) else padded([row.parts for row in rows])[0]
+    of_pairs = [row.parts for row in rows if row.parts is not None]
+    parts = padded(of_pairs)[0] if len(of_pairs) == len(rows) else None
     return TextBatch(ids, mask, padded_segments(rows), word_starts.masked_fill(~is_word, -1), parts=parts)
 
 

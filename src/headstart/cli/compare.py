@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.options import (
-    Column,
-    LabelField,
-    LabelsAs,
-    Quiet,
-    Separator,
-    Settings,
-    Task,
-    TextField,
-    labelled_input,
-    settings_given,
-)
+from headstart.cli.options import LABELLED, Quiet, Settings, Task, input_settings, reader_options, settings_given
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,6 +52,7 @@ Time = Annotated[
 ]
 
 
+@reader_options(LABELLED)
 def compare(
     task: Task,
     *,
@@ -75,14 +65,10 @@ def compare(
     labels: Budgets = "50,200,1000",
     seeds: Seeds = 5,
     budget: Time = None,
-    text_field: TextField = None,
-    label_field: LabelField = None,
-    labels_as: LabelsAs = None,
-    separator: Separator = None,
-    column: Column = None,
     one_per_line: OnePerLine = None,
     settings: Settings = None,
     quiet: Quiet = False,
+    reading: dict[str, Any],
 ) -> None:
     """Compare scratch, word vectors, ELMo and BERT on your labelled examples, and say which to deploy.
 
@@ -105,7 +91,7 @@ def compare(
         labels=[int(part) if part.isdecimal() else part for part in split_list(labels)],  # type: ignore[misc]
         seeds=seeds,
         budget=budget,
-        examples=labelled_input(task_class(task), text_field, label_field, labels_as, separator, column),
+        examples=input_settings(task_class(task), reading),
         settings=settings_given(flags, settings),
     )
     watch_comparison(events, quiet)
@@ -157,7 +143,7 @@ def show_results(results: Comparison, out: Path, quiet: bool) -> None:
     console.print(table)
     console.print("mean over the seeds (95 % interval); * differs from the row above by more than chance (p < 0.05)")
     if any(entry.collapsed for entry in results.table):
-        console.print("collapsed: so many of the runs gave every text the same answer")
+        console.print("collapsed: so many of the runs gave every example the same answer")
     if not quiet:
         show_findings(results, console)
     typer.echo(out / "report.html")

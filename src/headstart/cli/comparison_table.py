@@ -96,7 +96,7 @@ class ComparedLines(Lines):
 
     def cell_done(self, event: CellDone) -> None:
         cell = event.cell
-        collapsed = " (collapsed: the same answer for every text)" if cell.collapsed else ""
+        collapsed = " (collapsed: the same answer for every example)" if cell.collapsed else ""
         self.say(
             f"{self.titles[cell.row]}, {cell.labels:,} labelled examples, seed {cell.seed}: "
             f"{percent(cell.score)}{collapsed} in {cell.seconds:.1f} s; "

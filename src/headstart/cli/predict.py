@@ -5,40 +5,60 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.options import Column, LabelField, LabelsAs, Separator, TextField, input_settings, labelled_input
+from headstart.cli.options import LABELLED, UNLABELLED, Longest, Stride, input_settings, reader_options
 
 if TYPE_CHECKING:
+    from headstart.tasks.base import Page, Task, Writer
     from headstart.transfer.task_model import TaskModel
 
 PREDICTED_AT_ONCE = 256
+SQUAD = "squad"
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a task model.")]
 Precision = Annotated[str, typer.Option("--precision", help="float32, or int8 (BERT only: faster, nearly the same).")]
+ReadAs = Annotated[
+    str | None,
+    typer.Option("--task", help="A BERT classifier from elsewhere: classify, or pair (nli) if it reads pairs."),
+]
+Predictions = Annotated[
+    Path | None,
+    typer.Option("--predictions", metavar="FILE", help="qa: also write predictions.json, as SQuAD's scorers read it."),
+]
 
 
+@reader_options(LABELLED)
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a task model.")],
+    run: RunArgument,
+    *,
     data: Annotated[Path, typer.Option("--data", metavar="F", help="Labelled examples.")],
-    text_field: TextField = None,
-    label_field: LabelField = None,
-    labels_as: LabelsAs = None,
-    separator: Separator = None,
-    column: Column = None,
+    task: ReadAs = None,
+    longest: Longest = None,
+    stride: Stride = None,
     precision: Precision = "float32",
+    predictions: Predictions = None,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
+    reading: dict[str, Any],
 ) -> None:
     """Score a task model on labelled examples."""
     from headstart.report.wording import percent
     from headstart.transfer.evaluate import evaluate_model
-    from headstart.transfer.loading import load_task_model
 
-    loaded = load_task_model(run, precision=precision)
-    examples = labelled_input(type(loaded.task), text_field, label_field, labels_as, separator, column)
-    found = evaluate_model(loaded, data, examples, run)
+    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride})
+    examples = input_settings(type(loaded.task), reading)
+    pages = [] if predictions is None else [PredictionsFile(loaded.task, predictions)]
+    done = evaluate_model(loaded, data, examples, run)
+    for page in pages:
+        page.add(done.pairs)
+        page.save()
+    for notice in loaded.task.notices(done.path, examples):
+        typer.echo(f"headstart: {notice}", err=True)
+    found = done.scores()
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
@@ -47,60 +67,128 @@ def evaluate(
     for line in loaded.task.describe(found):
         typer.echo(line)
     if found["truncated"]:
-        typer.echo(f"{found['truncated']:,} texts were longer than what it reads; the middle of each was left out.")
+        typer.echo(f"{loaded.task.cut_note(found['truncated'], loaded.together)}.")
 
 
+@reader_options(UNLABELLED)
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a task model.")],
+    run: RunArgument,
+    *,
     source: Annotated[
-        str,
-        typer.Option("--in", metavar="F", help="Lines, .jsonl, .csv, .tsv, .parquet, CoNLL columns; - is stdin."),
-    ] = "-",
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="F",
+            help="Lines, .jsonl, .csv, .tsv, .parquet, CoNLL columns, SQuAD's .json; - is stdin, the default. "
+            "pair: lines have a tab between the two texts.",
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option("--context", metavar="F", help="qa: a text to ask about. Without --question, lines of stdin ask."),
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--question", help="qa: a question about --context; may be repeated.")
+    ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="FORMAT", help="classify: tsv, json, csv. tag: conll, json, view.")
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="classify, pair: tsv, json, csv. tag: conll, json, view. qa: tsv, json, squad, view.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --to json.")] = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="tag: also write a page to look at.")
     ] = None,
-    text_field: TextField = None,
-    separator: Separator = None,
-    input_as: Annotated[
-        str | None, typer.Option("--input-as", help="tag: read text, columns, or words (JSON lines).")
-    ] = None,
+    predictions: Predictions = None,
+    task: ReadAs = None,
+    longest: Longest = None,
+    stride: Stride = None,
     precision: Precision = "float32",
+    reading: dict[str, Any],
 ) -> None:
     """Answer for every text of a file, in its order; a blank line gets an empty answer."""
+    from headstart.cli.asking import STANDARD_INPUT, asked, check_task, check_ways
     from headstart.config import pick
+
+    check_ways(source, context, question or ())
+    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride})
+    kind = loaded.task
+    check_task(kind, run, source, context)
+    config = input_settings(type(kind), reading)
+    writer = pick(kind.writers(), "json" if as_json else to or kind.default_format(sys.stdout.isatty()), "format")(kind)
+    pages: list[Page[Any, Any]] = [] if html is None else [kind.page(html)]
+    if predictions is not None:
+        pages.append(PredictionsFile(kind, predictions))
+    if context is None:
+        chunks = in_chunks(kind.read_inputs(source or STANDARD_INPUT, config))
+    else:
+        chunks = asked(context, question or ())
+    truncated = answer_all(loaded, chunks, writer, pages)
+    if truncated:
+        typer.echo(f"headstart: {kind.cut_note(truncated, loaded.together)}.", err=True)
+
+
+def open_model(run: Path, task: str | None, precision: str, lengths: dict[str, int | None]) -> TaskModel[Any, Any]:
+    """A task model, with other lengths of its sequences and windows where they are given."""
+    from headstart.config import resolve, settings_of
     from headstart.transfer.loading import load_task_model
 
-    loaded = load_task_model(run, precision=precision)
-    task = loaded.task
-    given = {"text_field": text_field, "separator": separator, "input_as": input_as}
-    config = input_settings(type(task), given)
-    formats = task.writers()
-    writer = pick(formats, "json" if as_json else to or task.default_format(sys.stdout.isatty()), "format")(task)
-    page = task.page(html) if html is not None else None
+    loaded = load_task_model(run, precision=precision, task=task)
+    given = {name: value for name, value in lengths.items() if value is not None}
+    if not given:
+        return loaded
+    return replace(loaded, config=resolve(type(loaded.config), settings_of(loaded.config) | given, "the options"))
+
+
+def answer_all(
+    loaded: TaskModel[Any, Any],
+    chunks: Iterator[list[Any]],
+    writer: Writer[Any, Any],
+    pages: Sequence[Page[Any, Any]],
+) -> int:
+    """Write the answers as they come; the number of examples that were truncated."""
     truncated = 0
     write(writer.begin())
-    for chunk in in_chunks(task.read_inputs(source, config)):
-        truncated += answer(loaded, chunk, writer, page)
+    for examples in chunks:
+        found = loaded.answers(examples)
+        pairs = list(zip(examples, found.answers, strict=True))
+        write(writer.lines(pairs))
+        for page in pages:
+            page.add(pairs)
+        truncated += found.truncated
     write(writer.end())
-    if page is not None:
+    for page in pages:
         page.save()
-    if truncated:
-        said = f"{truncated:,} texts were longer than what this model reads; the middle of each was left out."
-        typer.echo(f"headstart: {said}", err=True)
+    return truncated
 
 
-def answer(loaded: TaskModel[Any, Any], examples: list[Any], writer: Any, page: Any) -> int:
-    """Write the answers of one chunk; the number of texts that were truncated."""
-    found = loaded.answers(examples)
-    pairs = list(zip(examples, found.answers, strict=True))
-    write(writer.lines(pairs))
-    if page is not None:
-        page.add(pairs)
-    return found.truncated
+class PredictionsFile:
+    """SQuAD's predictions.json, written when all answers are there. A `Page`."""
+
+    def __init__(self, task: Task[Any, Any], path: Path) -> None:
+        from headstart.errors import ConfigError
+
+        formats = task.writers()
+        if SQUAD not in formats:
+            raise ConfigError(
+                f"--predictions is for question answering; {task.title} gives predict --to {', '.join(formats)}."
+            )
+        if path.is_dir():
+            raise ConfigError(f"--predictions {path}: is a folder; give the name of a file.")
+        self.path = path
+        self.writer = formats[SQUAD](task)
+        self.parts = [self.writer.begin()]
+
+    def add(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        self.parts.append(self.writer.lines(pairs))
+
+    def save(self) -> None:
+        from headstart.atomic import write_text
+
+        write_text(self.path, "".join([*self.parts, self.writer.end()]))
 
 
 def write(text: str) -> None:

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.options import (
-    Column,
-    LabelField,
-    LabelsAs,
-    Quiet,
-    Separator,
-    SourceArgument,
-    TextField,
-    labelled_input,
-)
+from headstart.cli.options import Quiet, SourceArgument, input_settings, reader_options
 from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
     from headstart.inspection.probe_results import Probed
 
 
+@reader_options(("column", "text_field", "label_field", "labels_as", "separator"))
 def probe(
     source: SourceArgument,
+    *,
     data: Annotated[Path, typer.Option("--data", metavar="FILE", help="Labelled examples that the probes learn.")],
     dev: Annotated[Path, typer.Option("--dev", metavar="FILE", help="Labelled examples to score them on.")],
     task: Annotated[str, typer.Option("--task", help="tag: a label per word; classify: a label per text.")] = "tag",
-    column: Column = None,
-    text_field: TextField = None,
-    label_field: LabelField = None,
-    labels_as: LabelsAs = None,
-    separator: Separator = None,
     words: Annotated[
         int | None,
         typer.Option("--words", help="Words to draw from each file, or texts. Default: 20,000 words, 5,000 texts."),
@@ -41,6 +29,7 @@ def probe(
     seed: Annotated[int, typer.Option("--seed", help="Of the draws and of the control task.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
     quiet: Quiet = False,
+    reading: dict[str, Any],
 ) -> None:
     """Fit a linear probe to every layer, and the same probe to a control task of random tags."""
     from headstart.config import pick
@@ -50,7 +39,7 @@ def probe(
 
     kind = task_class(task)
     run_probe = pick(PROBES, kind.name, "probe")
-    examples = labelled_input(kind, text_field, label_field, labels_as, separator, column)
+    examples = input_settings(kind, reading)
     sides = [kind.read(path, examples) for path in (data, dev)]
     most = {} if words is None else {"most": words}
     found = watched(run_probe(watched(open_source(source), quiet), *sides, **most, seed=seed), quiet)

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from headstart.cli.options import (
-    Column,
-    LabelField,
-    LabelsAs,
+    LABELLED,
+    Longest,
     Quiet,
-    Separator,
     Settings,
+    Stride,
     Task,
-    TextField,
-    labelled_input,
+    input_settings,
+    reader_options,
     settings_given,
 )
 
 if TYPE_CHECKING:
-    from headstart.report.results import Run, TransferResults
+    from headstart.report.results import Run
     from headstart.transfer.transfer import TransferEvent, Transferred
 
 
+@reader_options(LABELLED)
 def transfer(
     task: Task,
+    *,
     train: Annotated[
         Path,
         typer.Option(
-            "--train", metavar="F", help="Labelled examples: .csv .tsv .jsonl .parquet, SST, aclImdb; or a name."
+            "--train",
+            metavar="F",
+            help="Labelled examples: .csv .tsv .jsonl .parquet, SST, aclImdb, CoNLL, SNLI, SQuAD; or a name.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Folder for the model.")],
@@ -59,13 +62,11 @@ def transfer(
     held_out: Annotated[
         list[str] | None, typer.Option("--held-out", metavar="TEXT", help="Text to measure forgetting on.")
     ] = None,
-    text_field: TextField = None,
-    label_field: LabelField = None,
-    labels_as: LabelsAs = None,
-    separator: Separator = None,
-    column: Column = None,
+    longest: Longest = None,
+    stride: Stride = None,
     settings: Settings = None,
     quiet: Quiet = False,
+    reading: dict[str, Any],
 ) -> None:
     """Carry a pretrained encoder over to a labelled task: frozen features, or fine-tuning."""
     from headstart.cli.weights import fetch_named
@@ -74,6 +75,8 @@ def transfer(
 
     fetch_named([source, train, dev], quiet)
     flags = {
+        "longest": longest,
+        "stride": stride,
         "mix.kind": mix,
         "mix.place": mix_place,
         "mix.pull": mix_pull,
@@ -91,12 +94,12 @@ def transfer(
         out=out,
         labels=labels,
         seeds=seeds,
-        examples=labelled_input(task_class(task), text_field, label_field, labels_as, separator, column),
+        examples=input_settings(task_class(task), reading),
         settings=settings_given(flags, settings),
         held_out=held_out,
     )
     done = watch_transfer(events, quiet)
-    typer.echo(transferred_text(done.results, done.out))
+    typer.echo(transferred_text(done))
 
 
 def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) -> Transferred:
@@ -114,23 +117,26 @@ def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) ->
     return cast("Transferred", last)
 
 
-def transferred_text(results: TransferResults, out: Path) -> str:
+def transferred_text(done: Transferred) -> str:
+    from headstart.tasks import task_class
     from headstart.transfer.card import forgetting_text, learned, mix_text, score_text
 
-    lines = [*map(run_line, results.runs)]
+    results, task = done.results, task_class(done.results.task)
+    lines = [run_line(run, task.one) for run in results.runs]
     lines.append(f"{results.source}, {results.how}, {results.labels:,} labelled examples: dev {score_text(results)}")
     lines += [f"layer weights at the {place}: {mix_text(mix)}" for place, mix in learned(results.mix).items()]
     if results.forgetting is not None:
         lines.append(f"forgetting: {forgetting_text(results.forgetting)}")
     if results.truncated:
-        lines.append(f"{results.truncated:,} texts were longer than what it reads; the middle of each was left out")
-    return "\n".join([*lines, f"{out}: the model of seed {results.best_seed}; see {out / 'CARD.md'}"])
+        lines.append(task.cut_note(results.truncated, done.together))
+    return "\n".join([*lines, f"{done.out}: the model of seed {results.best_seed}; see {done.out / 'CARD.md'}"])
 
 
-def run_line(run: Run) -> str:
+def run_line(run: Run, one: str) -> str:
+    """one: what an example of the task is called."""
     from headstart.report.wording import duration, percent, score_name
 
     scores = ", ".join(f"{score_name(name)} {percent(value)}" for name, value in run.scores.items())
-    flag = "; COLLAPSED: it gives every text the same answer" if run.collapsed else ""
+    flag = f"; COLLAPSED: it gives every {one} the same answer" if run.collapsed else ""
     steps = f"best at step {run.best_step:,} of {run.steps:,}"
     return f"seed {run.seed}: {scores}, {steps}, {duration(run.seconds)}{flag}"

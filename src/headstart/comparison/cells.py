@@ -25,6 +25,8 @@ from headstart.transfer.start import Start
 CellEvent = Progress | FitStep | Notice | CellBegan | CellDone
 Place = tuple[Row, int, int]
 """(row, labels, seed)"""
+NOT_KEPT = {"text", "words", "first", "second", "id", "question", "context", "best"}
+"""What answers repeat of their example, and the other candidates of a question: twenty times as much as its answer."""
 
 
 @dataclass(slots=True)
@@ -132,5 +134,4 @@ def cell_of(place: Place, fitted: Fitted, data: Data) -> Cell:
 
 def answer_of(task: Task[Any, Any], example: Any, answer: Any) -> dict[str, Any]:
     """An answer as plain values, without what it repeats of its example."""
-    inputs = ("text", "words")
-    return {name: value for name, value in task.as_json(example, answer).items() if name not in inputs}
+    return {name: value for name, value in task.as_json(example, answer).items() if name not in NOT_KEPT}

@@ -166,7 +166,7 @@ def advice(
         return Advice(
             None,
             None,
-            f"Deploy none of these yet: with {most:,} labelled examples every row gives all texts one answer.",
+            f"Deploy none of these yet: with {most:,} labelled examples every row gives all examples the same answer.",
         )
     best = max(last.values(), key=lambda entry: entry.mean)  # the earlier row of equals
     if baseline is not None and not evidence.beats(best.row, most, baseline):
@@ -191,7 +191,7 @@ def nothing_learned(rows: Sequence[RowFacts], best: TableEntry, baseline: Baseli
         None,
         f"Deploy none of these yet: with {best.labels:,} labelled examples no row is better than the baseline "
         f"({baseline.title}: {percent(baseline.score)}) by more than chance. The best is {title}: {percent(best.mean)}."
-        f" More labelled examples, or more of the rare labels, may help.",
+        f" More labelled examples may help.",
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headstart.comparison.data import Data, baseline_of, facts_of
 from headstart.comparison.events import MeanSoFar
+from headstart.comparison.examples import shown_examples
 from headstart.comparison.findings import findings
 from headstart.comparison.own_encoders import row_facts
 from headstart.comparison.rows import KINDS, Row
@@ -72,4 +73,5 @@ def results_of(rows: list[Row], cells: list[Cell], data: Data, train: Path, dev:
         advice=found.advice,
         baseline=baseline,
         notices=[*data.notices, *dict.fromkeys(short)],
+        examples=shown_examples(described, cells, found.table, data),
     )

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.heads.pool import build_pool
 from headstart.heads.recurrent import Head, Pooled
-from headstart.heads.two_texts import TwoTexts, WordReader, each, soft_alignment
+from headstart.heads.two_texts import TwoTexts, WordReader, each, soft_alignment, split
 
 
 class PairHeadConfig(ClassifyHeadConfig):
@@ -59,6 +59,8 @@ class AlignedPairHead(WordReader):
         # Vectors that no network has read are up to thousands wide, and as alike as what all words have in common.
         self.project = nn.Linear(self.out_width, config.compare) if self.recurrent is None else None
         S = self.out_width if self.project is None else config.compare
+        weights = self.product_weights(joined) if self.project is None else torch.full((S,), S**-0.5)
+        self.product = nn.Parameter(weights)
         self.compare = nn.Linear(4 * S, config.compare)
         self.composition = WordReader(config.compare, 0, config)
         self.pool = build_pool("mean+max", self.composition.out_width, 0)
@@ -74,11 +76,12 @@ class AlignedPairHead(WordReader):
         parts: Tensor | None = None,
     ) -> Tensor:
         """-> logits (B, C)."""
-        words = self.states(x, mask, joined, parts)
+        beside = None if joined is None else split(joined, mask, parts)
+        words = self.states(split(x, mask, parts), beside)
         if self.project is not None:
             words = each(words, self.projected)
         a, b = words.first, words.second
-        to_b, to_a = aligned(words)
+        to_b, to_a = aligned(words, self.product)
         first = self.pooled(self.compared(a, to_b), words.first_mask)
         second = self.pooled(self.compared(b, to_a), words.second_mask)
         hidden = self.hidden(self.dropout(torch.cat([first, second], dim=1))).tanh()
@@ -101,14 +104,13 @@ class AlignedPairHead(WordReader):
         return pooled
 
 
-def aligned(words: TwoTexts) -> tuple[Tensor, Tensor]:
-    """For each word of a text the mean of the other text's words b_j, weighted by softmax_j(a_i . b_j / sqrt(S)).
+def aligned(words: TwoTexts, product: Tensor) -> tuple[Tensor, Tensor]:
+    """For each word of a text the mean of the other text's words b_j, weighted by softmax_j(product . (a_i * b_j)).
 
-    Of the first text's words, (B, W1, S), and of the second's, (B, W2, S).
+    product: (S,). Of the first text's words, (B, W1, S), and of the second's, (B, W2, S).
     """
     a, b = words.first, words.second
-    # Scaled, because products of wide vectors grow with the width until each word is aligned to one other alone.
-    scores = (a * a.shape[2] ** -0.5) @ b.mT  # (B, W1, W2)
+    scores = (a * product) @ b.mT  # (B, W1, W2)
     to_b = soft_alignment(scores, words.second_mask[:, None]) @ b
     to_a = soft_alignment(scores.mT, words.first_mask[:, None]) @ a
     return to_b, to_a

@@ -95,7 +95,8 @@ class AttentiveSpanHead(SpanHead):
         self.project = nn.Linear(inputs, P)
         # Without a recurrent network the projected vectors take the place of the states.
         S = P if self.recurrent is None else self.out_width
-        self.similarity = TrilinearSimilarity(S)
+        weights = torch.full((P,), P**-0.5) if self.recurrent is None else self.product_weights(joined)
+        self.similarity = TrilinearSimilarity(weights)
         self.merge = nn.Linear(4 * S + 2 * P, P)
         self.modelling = WordReader(P, 0, config)
         M = self.modelling.out_width
@@ -113,8 +114,10 @@ class AttentiveSpanHead(SpanHead):
         parts: Tensor | None = None,
     ) -> Tensor:
         """-> start and end scores (B, W, 2), zero at padding."""
-        projected = each(split(x, mask, parts), self.projected)
-        states = projected if self.recurrent is None else self.states(x, mask, joined, parts)
+        vectors = split(x, mask, parts)
+        beside = None if joined is None else split(joined, mask, parts)
+        projected = each(vectors, self.projected)
+        states = projected if self.recurrent is None else self.states(vectors, beside)
         real = states.second_mask
         merged = self.merged(states, projected)
         read = self.modelling(merged, real)
@@ -150,12 +153,12 @@ class AttentiveSpanHead(SpanHead):
 class TrilinearSimilarity(nn.Module):
     """w . [c; q; c * q] of every word c of the context and q of the question (Seo et al. 2017)."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, product: Tensor) -> None:
+        """product: (S,), what the weights of c * q start with."""
         super().__init__()
-        self.context = nn.Linear(width, 1, bias=False)
-        self.question = nn.Linear(width, 1, bias=False)
-        # As in a scaled dot product, so that equal words are alike before anything is learned.
-        self.product = nn.Parameter(torch.full((width,), width**-0.5))
+        self.context = nn.Linear(len(product), 1, bias=False)
+        self.question = nn.Linear(len(product), 1, bias=False)
+        self.product = nn.Parameter(product)
 
     def forward(self, states: TwoTexts) -> Tensor:
         """(B, C, Q), summed term by term: an array of every [c; q; c * q] would be 3 S as large."""

@@ -28,7 +28,7 @@ class TwoTexts:
 class WordReader(Head):
     """The states of words, which the heads of two texts build on.
 
-    Its LSTM reads padded rows, on a CPU in half of a packed sequence's time or less, to the same states.
+    Its LSTM reads padded rows, on a CPU in about half of a packed sequence's time, to the same states.
     """
 
     def forward(
@@ -52,14 +52,20 @@ class WordReader(Head):
             x = lstm_layer(self.recurrent, layer, self.dropout(x), mask)
         return x
 
-    def states(self, x: Tensor, mask: Tensor, joined: Tensor | None, parts: Tensor | None) -> TwoTexts:
+    def product_weights(self, joined: int) -> Tensor:
+        """The weights that the products of recurrent words' columns start with in a_i . b_j, (out_width,).
+
+        1 for states, which are within -1 and 1, as ESIM has it: 1 / sqrt(width) leaves their alignment flat for long
+        (62% against 67% after 2 epochs of 12,000 pairs of SNLI, 2 seeds). Vectors beside them have no such bound, and
+        without it each word would be aligned to one other alone.
+        """
+        beside = torch.full((joined,), max(1, joined) ** -0.5)
+        return torch.cat([beside, torch.ones(self.out_width - joined)])
+
+    def states(self, texts: TwoTexts, beside: TwoTexts | None) -> TwoTexts:
         """`words` of each text read alone, (B, W1, out_width) and (B, W2, out_width)."""
-        texts = split(x, mask, parts)
-        if joined is None:
-            return each(texts, lambda text, real: self.words(text, real, None))
-        beside = split(joined, mask, parts)
-        first = self.words(texts.first, texts.first_mask, beside.first)
-        second = self.words(texts.second, texts.second_mask, beside.second)
+        first = self.words(texts.first, texts.first_mask, None if beside is None else beside.first)
+        second = self.words(texts.second, texts.second_mask, None if beside is None else beside.second)
         return TwoTexts(first, texts.first_mask, second, texts.second_mask)
 
 

@@ -52,6 +52,7 @@ def write_report(results: Comparison, path: Path) -> None:
     """The whole comparison as one HTML file: no script, nothing fetched, the pictures inside."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {"percent": percent, "duration": short_duration, "score": score, "score_name": score_name}
+    environment.globals["verdict"] = verdict
     template = files("headstart.report").joinpath("template.html.j2").read_text(encoding="utf-8")
     pictures = {
         "curve": plots.learning_curve(results) if results.table else None,
@@ -70,6 +71,15 @@ def write_report(results: Comparison, path: Path) -> None:
         pictures={name: Markup(picture) if picture else None for name, picture in pictures.items()},
     )
     write_text(path, page)
+
+
+def verdict(right: float, metric_title: str) -> tuple[str, str, str]:
+    """(class, mark, words) of an answer that is so right, from 0 to 1."""
+    if right >= 1:
+        return "right", "✓", "right"
+    if right <= 0:
+        return "wrong", "✗", "wrong"
+    return "partly", "≈", f"partly right, {metric_title} {100 * right:.0f} %"
 
 
 def score_names(results: Comparison) -> list[str]:
@@ -156,7 +166,7 @@ def notices(results: Comparison) -> list[str]:
         if entry.collapsed:
             said.append(
                 f"{results.titles[entry.row]} with {entry.labels:,} labelled examples: {entry.collapsed} of "
-                f"{len(entry.scores)} runs collapsed (one answer for every text). The mean includes them."
+                f"{len(entry.scores)} runs collapsed (one answer for every example). The mean includes them."
             )
     if results.table and all(len(entry.scores) == 1 for entry in results.table):
         said.append(ONE_SEED)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from headstart.metrics import Counts, mean
+from headstart.tasks.shown import Segment, ShownText
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
@@ -37,7 +38,7 @@ class Forgetting:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The score on dev of answers that need no model, such as train's most frequent label for every text."""
+    """The score on dev of answers that need no model, such as train's most frequent label for every example."""
 
     title: str
     score: float
@@ -222,6 +223,26 @@ class Advice:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """What a row answered to an example. right: how right that is, from 0 to 1; note: such as its probability."""
+
+    row: str
+    segments: list[Segment]
+    right: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExample:
+    """A dev example with its gold answer, and every row's answer. group: why it is shown; neighbours share it."""
+
+    group: str
+    texts: list[ShownText]
+    gold: str
+    answers: list[ShownAnswer]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Every run of a comparison, the table made of them, and what it says."""
@@ -246,6 +267,8 @@ class Comparison:
     baseline: Baseline | None
     """None in results from before there was one."""
     notices: list[str]
+    examples: list[ShownExample] = field(default_factory=list)
+    """Answered by each row's best seed, with the most labelled examples; empty where the task shows none."""
 
     @property
     def titles(self) -> dict[str, str]:

@@ -28,9 +28,12 @@ from headstart.report.results import (
     Mixes,
     RowFacts,
     Run,
+    ShownAnswer,
+    ShownExample,
     TableEntry,
     TransferResults,
 )
+from headstart.tasks.shown import Segment, ShownText
 
 PlainT = TypeVar("PlainT")
 OLD_METRIC = "accuracy"
@@ -113,6 +116,7 @@ def comparison_to_json(results: Comparison) -> Table:
         "labels_saved": [asdict(saved) for saved in results.labels_saved],
         "advice": asdict(results.advice) if results.advice else {},
         "baseline": baseline_to_json(results.baseline),
+        "examples": [asdict(example) for example in results.examples],
     }
 
 
@@ -129,6 +133,7 @@ def comparison_from_json(table: Table) -> Comparison:
         labels_saved=[from_known_keys(LabelsSaved, saved) for saved in table["labels_saved"]],
         advice=from_known_keys(Advice, table["advice"]) if table["advice"] else None,
         baseline=baseline_from_json(table),
+        examples=[example_from_json(example) for example in table.get("examples", [])],
     )
 
 
@@ -147,6 +152,18 @@ def read_comparison(path: Path) -> Comparison:
 def entry_from_json(table: Table) -> TableEntry:
     old = {OLD_METRIC: table["mean"], **{name: table[name] for name in OLD_SCORES if name in table}}
     return from_known_keys(TableEntry, {"means": old, **table})
+
+
+def example_from_json(table: Table) -> ShownExample:
+    texts = [ShownText(text["title"], segments_from_json(text)) for text in table["texts"]]
+    answers = [
+        from_known_keys(ShownAnswer, {**answer, "segments": segments_from_json(answer)}) for answer in table["answers"]
+    ]
+    return from_known_keys(ShownExample, {**table, "texts": texts, "answers": answers})
+
+
+def segments_from_json(table: Table) -> list[Segment]:
+    return [from_known_keys(Segment, segment) for segment in table["segments"]]
 
 
 def baseline_to_json(baseline: Baseline | None) -> Table | None:

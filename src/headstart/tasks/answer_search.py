@@ -57,7 +57,7 @@ class Answered:
     """The best candidates, the best first."""
 
 
-def best_spans(start: NDArray[np.float32], end: NDArray[np.float32], most: int, longest: int) -> list[Span]:
+def best_spans(start: NDArray[np.floating], end: NDArray[np.floating], most: int, longest: int) -> list[Span]:
     """The `most` spans i..j with the highest start[i] + end[j], where i <= j < i + longest, the best first.
 
     start, end: (U,). Of equal spans the earlier start goes first, then the shorter. -inf: a unit at which no answer

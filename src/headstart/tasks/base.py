@@ -24,6 +24,7 @@ from headstart.config import Section, Table
 from headstart.errors import ConfigError
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.metrics import Counts, Metric
+from headstart.tasks.shown import Shown
 from headstart.text.words import split_words
 
 ExampleT = TypeVar("ExampleT")
@@ -265,6 +266,13 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     def as_json(self, example: ExampleT, answer: AnswerT) -> dict[str, Any]:
         """An answer as plain values, for JSON lines and for the cells of a comparison."""
 
+    def show(self, example: ExampleT, answers: Sequence[Table]) -> Shown | None:
+        """An example with some answers to it, as a report shows them; None: the task has no such view.
+
+        answers: what `as_json` gave of each, without what repeats the example.
+        """
+        return None
+
     @abstractmethod
     def writers(self) -> Mapping[str, type[Writer[ExampleT, AnswerT]]]:
         """The formats that `predict` writes, the default one first."""
@@ -272,6 +280,14 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     def default_format(self, terminal: bool) -> str:
         """The format of `predict` where none is asked for. terminal: a person reads it."""
         return next(iter(self.writers()))
+
+    @classmethod
+    def cut_note(cls, count: int, together: bool = False) -> str:
+        """What is said of examples that were longer than what a model reads.
+
+        together: the two texts of a pair stood in one sequence.
+        """
+        return cut_sentence(count, "text", "texts", "the middle of each was left out")
 
     def page(self, path: Path) -> Page[ExampleT, AnswerT]:
         """A page to look at the answers."""
@@ -307,6 +323,11 @@ def of_class(kind: type[ValueT], given: object) -> ValueT:
     if not isinstance(given, kind):
         raise ConfigError(f"This task needs a {kind.__name__}; got {type(given).__name__}.")
     return given
+
+
+def cut_sentence(count: int, one: str, many: str, lost: str) -> str:
+    """lost: what was left out."""
+    return f"{f'1 {one} was' if count == 1 else f'{count:,} {many} were'} longer than what the model reads; {lost}"
 
 
 def score_lines(title: str, rows: Mapping[str, Mapping[str, float]], counts: Sequence[str]) -> list[str]:

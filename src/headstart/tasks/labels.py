@@ -22,6 +22,7 @@ from headstart.heads.recurrent import Head
 from headstart.metrics import ACCURACY, Metric, accuracy, by_class, macro_f1
 from headstart.tasks.base import Passage, Scores, Target, Task, Writer, score_lines
 from headstart.tasks.prediction_writers import CsvLines, JsonLines, TabLines
+from headstart.tasks.shown import AnswerText, Segment, Shown, ShownText, shortened
 from headstart.tasks.trees import SENTIMENTS
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -187,6 +188,18 @@ class OneLabel(Task[LabelledT, Prediction], Generic[LabelledT]):
             **example.texts,
         }
         return found | {name: value for name, value in (example.record or {}).items() if name not in found}
+
+    def show(self, example: LabelledT, answers: Sequence[Table]) -> Shown:
+        texts = [
+            ShownText("text" if name == "text" else f"{name} text", [Segment(shortened(text))])
+            for name, text in example.texts.items()
+        ]
+        found = []
+        for answer in answers:
+            label = answer["label"]
+            note = f"probability {100 * answer['probabilities'].get(label, 0.0):.0f} %"
+            found.append(AnswerText([Segment(label)], note))
+        return Shown(texts, str(example.label), found)
 
     def writers(self) -> Mapping[str, type[Writer[LabelledT, Prediction]]]:
         return {"tsv": TabLines, "json": JsonLines, "csv": CsvLines}

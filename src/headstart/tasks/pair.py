@@ -11,7 +11,7 @@ from headstart.batches.rows import Apart, Joined
 from headstart.config import Section, Table
 from headstart.heads.pair import PairHeadConfig, pair_head
 from headstart.heads.recurrent import Head, RecurrentConfig
-from headstart.tasks.base import Passage, Tokenized, of_class
+from headstart.tasks.base import Passage, Tokenized, cut_sentence, of_class
 from headstart.tasks.labels import OneLabel
 from headstart.tasks.pair_reading import (
     DISAGREED,
@@ -72,3 +72,8 @@ class Pair(OneLabel[PairExample]):
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[PairExample]:
         return read_pair_inputs(source, of_class(PairInputConfig, config))
+
+    @classmethod
+    def cut_note(cls, count: int, together: bool = False) -> str:
+        lost = "the end of the longer text" if together else "the middle of each long text"
+        return cut_sentence(count, cls.one, cls.many, f"{lost} was left out")

@@ -20,11 +20,13 @@ from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.heads.span import SpanHead, SpanHeadConfig, span_head, span_loss
 from headstart.metrics import Metric
 from headstart.tasks.answer_search import Answered, AnswerSpan, Candidate, best_spans, merged, probabilities
-from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, of_class
+from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, cut_sentence, of_class
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.qa_inputs import read_unanswered
 from headstart.tasks.qa_scores import QA_F1, best_threshold, by_answer_kind, exact_match, f1
+from headstart.tasks.qa_shown import show_question
 from headstart.tasks.qa_writers import AnswerLines, AnswerView, SquadPredictions
+from headstart.tasks.shown import Shown
 from headstart.tasks.squad import GoldAnswer, QaInputConfig, Question, Version, mixed_versions, read_questions
 from headstart.tasks.windows import word_windows
 from headstart.text.words import split_words, word_spans
@@ -108,6 +110,10 @@ class Qa(Task[Question, Answered]):
         return None if example.answers is None else [[answer.text, answer.start] for answer in example.answers]
 
     @classmethod
+    def stratum(cls, example: Question) -> str:
+        return "answer" if example.answers else "no answer"
+
+    @classmethod
     def words(cls, example: Question) -> Sequence[str]:
         return [*split_words(example.question), *split_words(example.context)]
 
@@ -131,8 +137,8 @@ class Qa(Task[Question, Answered]):
         question, taken, cut = first_tokens(example.question, max(1, most), tokenized)
         room = max(1, tokenized.longest - taken - 1) if tokenized.together else tokenized.longest
         found: list[Passage] = []
-        for start, text in windows_of(example.context, room, tokenized):
-            part, _, too_long = first_tokens(text, room, tokenized)
+        for start, window in windows_of(example.context, room, tokenized):
+            part, _, too_long = first_tokens(window, room, tokenized)
             text = Joined(question, part) if tokenized.together else Apart(question, part)
             spans = tokenized.units(part).spans + start
             found.append(Passage(text, spans=spans, cut=cut or too_long))
@@ -268,11 +274,18 @@ class Qa(Task[Question, Answered]):
         }
         return found | {name: value for name, value in (example.record or {}).items() if name not in found}
 
+    def show(self, example: Question, answers: Sequence[Table]) -> Shown:
+        return show_question(example, answers)
+
     def writers(self) -> Mapping[str, type[Writer[Question, Answered]]]:
         return {"tsv": AnswerLines, "json": JsonLines, "squad": SquadPredictions, "view": AnswerView}
 
     def default_format(self, terminal: bool) -> str:
         return "view" if terminal else "tsv"
+
+    @classmethod
+    def cut_note(cls, count: int, together: bool = False) -> str:
+        return cut_sentence(count, cls.one, cls.many, "the end of each was left out")
 
 
 def gold_answers(example: Question) -> tuple[GoldAnswer, ...]:

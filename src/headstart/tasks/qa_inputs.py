@@ -64,17 +64,23 @@ def object_lines(source: Source) -> Iterator[str]:
 
 
 def read_context(path: Path) -> str:
-    """A text file as one context, with every character of it, line breaks included."""
-    with Source(path) as source:
+    """A text file, or standard input (-), as one context, with every character of it, line breaks included."""
+    with StandardInput() if str(path) == STANDARD_INPUT else Source(path) as source:
         context = "".join(source.chunks())
     if not context.strip():
-        raise DataError(f"{path}: is empty. Give the text that the questions are about.")
+        raise DataError(f"{source.path}: is empty. Give the text that the questions are about.")
     return context
 
 
-def questions_about(context: str, questions: Iterable[str], where: str) -> Iterator[Question]:
-    """Questions about one context, numbered from 1. where: the file of the context, for messages."""
+def questions_about(context: str, questions: Iterable[str], where: str, blank: bool = False) -> Iterator[Question]:
+    """Questions about one context, numbered from 1. where: the file of the context, for messages.
+
+    blank: an empty question is no error; as a blank line of a file, it gets an empty answer.
+    """
     context = without_surrogates(context)
     for number, question in enumerate(questions, 1):
         id = f"question {number}"
-        yield new_question(id, question, context, f"{where}, {id}")
+        if blank and not question.strip():
+            yield Question(id, "", context, where=f"{where}, {id}")
+        else:
+            yield new_question(id, question, context, f"{where}, {id}")

@@ -36,6 +36,10 @@ class Tokenizer(Protocol):
         """The number of ids."""
         ...
 
+    def __hash__(self) -> int:
+        """Of the object itself, so that what is found with it can be kept."""
+        ...
+
     def encode(self, text: str) -> Encoding:
         """The units of one text, with their spans."""
         ...

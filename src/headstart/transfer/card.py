@@ -7,34 +7,37 @@ from headstart.report.wording import duration, percent, score_name
 
 
 def task_card(results: TransferResults) -> str:
+    labels = f"{len(results.classes)} labels, " if results.classes else ""
     lines = [
-        f"# {results.task}: {len(results.classes)} labels, from {results.source} ({results.how})",
+        f"# {results.task}: {labels}from {results.source} ({results.how})",
         "",
-        f"- **Labels**: {', '.join(results.classes)}.",
+        *([f"- **Labels**: {', '.join(results.classes)}."] if results.classes else []),
         f"- **Trained on** {results.labels:,} labelled examples; {results.parameters:,} trained parameters.",
         f"- **Dev {score_text(results)}**, on {results.dev:,} examples, which also chose when to stop.",
-        f"- **Kept**: seed {results.best_seed}.",
     ]
     if results.baseline is not None:
-        lines.insert(5, f"- **Baseline**: {results.baseline.title}, {percent(results.baseline.score)}.")
+        lines.append(f"- **Baseline**: {results.baseline.title}, {percent(results.baseline.score)}.")
+    lines.append(f"- **Kept**: seed {results.best_seed}.")
     lines += [f"- **Layer weights** ({place}): {mix_text(mix)}." for place, mix in learned(results.mix).items()]
     if results.forgetting is not None:
         lines.append(f"- **Forgetting**: {forgetting_text(results.forgetting)}.")
     if results.truncated:
-        lines.append(f"- **Truncated**: {results.truncated:,} texts were longer than the model reads.")
+        many = "1 example was" if results.truncated == 1 else f"{results.truncated:,} examples were"
+        lines.append(f"- **Truncated**: {many} longer than the model reads, so that a part was left out.")
     names = list(results.means)
     lines += [
         "",
         f"| seed | {' | '.join(map(score_name, names))} | best step | time | |",
         "|---" * (len(names) + 4) + "|",
     ]
-    lines += [run_row(run, names) for run in results.runs]
+    lines += [run_row(run, names, "label" if results.classes else "answer") for run in results.runs]
     return "\n".join([*lines, "", "`headstart predict` and `headstart evaluate` read this folder.", ""])
 
 
-def run_row(run: Run, names: list[str]) -> str:
+def run_row(run: Run, names: list[str], answer: str) -> str:
+    """answer: what an answer of the task is called."""
     scores = " | ".join(percent(run.scores[name]) for name in names)
-    flag = "collapsed: one label only" if run.collapsed else ""
+    flag = f"collapsed: one {answer} only" if run.collapsed else ""
     return f"| {run.seed} | {scores} | {run.best_step:,} of {run.steps:,} | {duration(run.seconds)} | {flag} |"
 
 

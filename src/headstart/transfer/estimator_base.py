@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import ABC
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from headstart.atomic import write_text
 from headstart.config import Table, overlay
-from headstart.errors import CheckpointError, ConfigError
+from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.progress import result_of
 from headstart.tasks.base import Task
+from headstart.tasks.examples import held_out_rows
 from headstart.training.run import RunDirectory
+from headstart.transfer.estimator_input import checked_share
 from headstart.transfer.fit import Fitted, gather_features, transfer_once
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.start import open_start, settings_for
@@ -31,24 +33,51 @@ ABOUT = "estimator.json"
 FILES = "files"
 RENAMED = {"seed": "random_state", "batch": "batch_size", "validation": "validation_fraction"}
 """Parameters by the names that they had; they go on working, with a warning."""
+NOT_SAVED = {"validation_data", *RENAMED}
+"""Parameters that estimator.json does not keep."""
 LARGEST_SEED = 2**31 - 1
+ExampleT = TypeVar("ExampleT")
 
 
 class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
-    """Carries a pretrained encoder over to labelled examples."""
+    """Carries a pretrained encoder over to labelled examples.
+
+    scikit-learn finds the parameters in the signature of each subclass, so that each repeats these and adds its own.
+    """
 
     task_kind: ClassVar[type[Task[Any, Any]]]
-    Parameters: ClassVar[tuple[str, ...]]
 
-    pretrained: Source | list[Source]
-    how: str
-    settings: Mapping[str, Any] | None
-    random_state: int | np.random.RandomState | None
-    cache: str | Path | None
+    def __init__(
+        self,
+        pretrained: Source | list[Source],
+        how: str,
+        mix: str | None,
+        cell: str | None,
+        epochs: float | None,
+        min_steps: int | None,
+        batch_size: int | None,
+        learning_rate: float | None,
+        validation_fraction: float,
+        settings: Mapping[str, Any] | None,
+        random_state: int | np.random.RandomState | None,
+        cache: str | Path | None,
+    ) -> None:
+        self.pretrained = pretrained
+        self.how = how
+        self.mix = mix
+        self.cell = cell
+        self.epochs = epochs
+        self.min_steps = min_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation_fraction = validation_fraction
+        self.settings = settings
+        self.random_state = random_state
+        self.cache = cache
 
     def _fit(self, task: Task[Any, Any], train: Sequence[Any], dev: Sequence[Any] | None, seed: int) -> Fitted:
         start = open_start(self.pretrained)
-        config = settings_for(self.task_kind, start, self.how, self._table())
+        config = settings_for(self.task_kind, start, self.how, settings_table(self._chosen(), self.settings))
         cache = None if self.cache is None else Path(self.cache)
         features = None
         with torch.enable_grad():  # the host may have turned gradients off
@@ -65,9 +94,37 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.n_iter_ = fitted.steps
         return fitted
 
-    @abstractmethod
-    def _table(self) -> Table:
-        """The settings of the transfer from the parameters; `settings` wins over them."""
+    def _chosen(self) -> Table:
+        """The settings of the transfer from the parameters; None is left out."""
+        fitting = {
+            "epochs": self.epochs,
+            "min_steps": self.min_steps,
+            "batch": self._renamed("batch", self.batch_size),
+            "learning_rate": self.learning_rate,
+        }
+        return {"mix": {"kind": self.mix}, "network": {"cell": self.cell}, "fitting": fitting}
+
+    def _hold_out(
+        self, whole: Sequence[ExampleT], share: object, seed: int
+    ) -> tuple[list[ExampleT], list[ExampleT] | None]:
+        """The examples to train on, and those that find the best step; None if none are held out."""
+        held = held_out_rows([self._stratum(example) for example in whole], checked_share(share), seed)
+        rest = [example for row, example in enumerate(whole) if row not in held]
+        return rest, [whole[row] for row in sorted(held)] if held else None
+
+    def _stratum(self, example: Any) -> str:
+        """The same share of every stratum is held out."""
+        return self.task_kind.stratum(example)
+
+    def _answers(self, examples: Sequence[Any]) -> list[Any]:
+        check_is_fitted(self, "task_model_")
+        return self.task_model_.answers(examples).answers
+
+    def _primary_score(self, examples: Sequence[Any], rules: Task[Any, Any]) -> float:
+        """The primary metric on labelled examples. rules: the task that counts what is right."""
+        if not examples:
+            raise DataError(f"There are no {rules.many} to score. Give at least one.")
+        return rules.metric.of(rules.all_counts(examples, self._answers(examples)))
 
     def _seed(self) -> int:
         """A number from random_state: itself, a draw from a RandomState, or any number where it is None."""
@@ -96,7 +153,8 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise CheckpointError(
                 f"{folder}: is not empty, and nothing is written over. Give the path of a new folder."
             )
-        kept = {name: plain(value) for name, value in self.get_params(deep=False).items() if name in self.Parameters}
+        parameters = self.get_params(deep=False).items()
+        kept = {name: plain(value) for name, value in parameters if name not in NOT_SAVED}
         if isinstance(self.pretrained, tuple):  # one encoder in several files; a list is several encoders
             kept["pretrained"] = {FILES: kept["pretrained"]}
         about = {"parameters": kept, "scores": self.scores_, "mix": self.mix_, "steps": self.n_iter_, **self._about()}
@@ -119,7 +177,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if type(loaded.task) is not cls.task_kind:  # a task that is derived from it may answer in another way
             raise CheckpointError(f"{folder}: is a model for {loaded.task.title}, not for {cls.task_kind.title}.")
         about = read_about(folder / ABOUT)
-        estimator = cls(**known_parameters(about.get("parameters", {}), cls.Parameters))
+        estimator = cls(**known_parameters(about.get("parameters", {}), cls._defaults()))
         estimator._restore(loaded, about)
         return estimator
 
@@ -137,7 +195,9 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
                 model.save(folder, {})
-                state["files"] = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+                # Encoders side by side have their tokenizers in folders of their own.
+                paths = (path for path in folder.rglob("*") if path.is_file())
+                state["files"] = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -151,35 +211,46 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             self.__dict__.setdefault(name, default)
         if files is not None:
             with tempfile.TemporaryDirectory() as name:
-                for place, content in files.items():
-                    # A run directory is flat: a name that leads elsewhere is cut to its last part.
-                    (Path(name) / Path(place).name).write_bytes(content)
+                write_files(Path(name), files)
                 self.task_model_ = load_task_model(name)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        return dict(cls().get_params(deep=False))
+        kind: Any = cls  # every subclass has a default for every parameter
+        return dict(kind().get_params(deep=False))
 
 
-def network_table(parameters: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None) -> Table:
-    """Sections of settings without what was left out, under `settings`."""
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """The files of a run directory, by their places in it; a place outside the folder is cut to its last part."""
+    for place, content in files.items():
+        path = folder / place
+        if not path.resolve().is_relative_to(folder.resolve()):
+            path = folder / path.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def settings_table(chosen: Table, settings: Mapping[str, Any] | None) -> Table:
+    """The settings of a transfer: what the parameters choose, then `settings`, which wins."""
     if settings is not None and not isinstance(settings, Mapping):
         raise ConfigError(f"settings is a dictionary such as {{'network': {{'width': 50}}}}; got {settings!r:.60}.")
-    given = {
-        section: {name: value for name, value in table.items() if value is not None}
-        for section, table in parameters.items()
-    }
-    found: Table = plain(overlay(given, settings or {}))
+    found: Table = plain(overlay(without_none(chosen), settings or {}))
     return found
 
 
-def known_parameters(parameters: Table, known: Sequence[str]) -> Table:
+def without_none(table: Table) -> Table:
+    """Also in its sections."""
+    given = {name: value for name, value in table.items() if value is not None}
+    return {name: without_none(value) if isinstance(value, dict) else value for name, value in given.items()}
+
+
+def known_parameters(parameters: Table, known: Collection[str]) -> Table:
     """Saved parameters by their present names; a file of an earlier version has the old ones."""
     renamed = {RENAMED.get(name, name): value for name, value in parameters.items()}
     pretrained = renamed.get("pretrained")
     if isinstance(pretrained, dict):
         renamed["pretrained"] = tuple(pretrained[FILES])
-    return {name: value for name, value in renamed.items() if name in known}
+    return {name: value for name, value in renamed.items() if name in known and name not in NOT_SAVED}
 
 
 def plain(value: Any) -> Any:

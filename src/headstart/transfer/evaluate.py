@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstart.config import Section, Table
 from headstart.progress import result_of
+from headstart.tasks.base import Task
 from headstart.transfer.loading import load_task_model
-from headstart.transfer.task_model import TaskModel
+from headstart.transfer.task_model import Answers, TaskModel
 from headstart.weights.sources import Source, labelled_file
 
 
-def evaluate(run: Source, data: str | Path, examples: Section | None = None, *, precision: str = "float32") -> Table:
-    """The task's scores, the primary one first, and its details per label. precision: see `load_task_model`."""
-    loaded = load_task_model(run, precision=precision)
-    return evaluate_model(loaded, data, examples or loaded.task.Input(), run)
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The labelled examples of a file with a model's answers to them."""
+
+    task: Task[Any, Any]
+    path: Path
+    examples: list[Any]
+    answered: Answers[Any]
+
+    @property
+    def pairs(self) -> list[tuple[Any, Any]]:
+        return list(zip(self.examples, self.answered.answers, strict=True))
+
+    def scores(self) -> Table:
+        """The task's scores, the primary one first, and its details per label."""
+        return {
+            "task": self.task.name,
+            "metric": self.task.metric.name,
+            "examples": len(self.examples),
+            **self.task.scores(self.examples, self.answered.answers),
+            **self.task.details(self.examples, self.answered.answers),
+            "truncated": self.answered.truncated,
+        }
 
 
-def evaluate_model(loaded: TaskModel[Any, Any], data: str | Path, examples: Section, name: Source) -> Table:
+def evaluate(
+    run: Source,
+    data: str | Path,
+    examples: Section | None = None,
+    *,
+    precision: str = "float32",
+    task: str | None = None,
+) -> Table:
+    """The task's scores, the primary one first, and its details per label. precision, task: see `load_task_model`."""
+    loaded = load_task_model(run, precision=precision, task=task)
+    return evaluate_model(loaded, data, examples or loaded.task.Input(), run).scores()
+
+
+def evaluate_model(loaded: TaskModel[Any, Any], data: str | Path, examples: Section, name: Source) -> Evaluated:
     """name: of the model, for messages."""
     task = loaded.task
-    found = task.read(result_of(labelled_file(data)), examples)
+    path = result_of(labelled_file(data))
+    found = task.read(path, examples)
     task.check(found, f"the training examples of {name}")
-    answered = loaded.answers(found)
-    return {
-        "task": task.name,
-        "metric": task.metric.name,
-        "examples": len(found),
-        **task.scores(found, answered.answers),
-        **task.details(found, answered.answers),
-        "truncated": answered.truncated,
-    }
+    return Evaluated(task, path, found, loaded.answers(found))

@@ -45,6 +45,8 @@ class Transferred:
 
     out: Path
     results: TransferResults
+    together: bool = False
+    """Whether the two texts of a pair stand in one sequence."""
 
 
 TransferEvent = Progress | FitStep | Notice | SeedDone | Transferred
@@ -105,7 +107,7 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
             results = yield from fit_and_save(request, run)
     finally:
         run.remove_if_empty()
-    yield Transferred(request.out, results)
+    yield Transferred(request.out, results, request.config.network.reads_together)
 
 
 def fit_and_save(request: Request, run: RunDirectory) -> Generator[TransferEvent, None, TransferResults]:

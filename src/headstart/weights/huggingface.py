@@ -26,6 +26,8 @@ from headstart.weights.new_folder import new_folder
 from headstart.weights.tensor_files import SAFETENSORS, read_object, read_weights
 
 CONFIG = "config.json"
+RECORD = "headstart"
+"""The key of config.json with what only Headstart knows about a model's task; other tools ignore it."""
 OURS = {
     "num_hidden_layers": "layers",
     "hidden_size": "width",
@@ -82,6 +84,14 @@ def read_huggingface(path: Path) -> Pretrained:
     name = path.resolve().name
     notices = (f"{name}: {'; '.join(lacks)}.",) if lacks else ()
     return Pretrained(encoder.eval(), tokenizer, heads, labels_of(config, heads, path / CONFIG), name, notices)
+
+
+def task_record(folder: Path) -> dict[str, Any]:
+    """What was written about the task of a model when it was exported; empty if another tool wrote it."""
+    record = read_object(folder / CONFIG).get(RECORD, {}) if is_huggingface(folder) else {}
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{folder / CONFIG}: '{RECORD}' must be an object; got {json.dumps(record)[:200]}.")
+    return record
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -238,12 +248,15 @@ def default_labels(classes: int) -> dict[str, str]:
     return {str(number): f"LABEL_{number}" for number in range(classes)}
 
 
-def write_huggingface(pretrained: Pretrained, folder: Path) -> None:
-    """Write a new or empty folder that transformers and `read_huggingface` open with the same outputs."""
+def write_huggingface(pretrained: Pretrained, folder: Path, record: Mapping[str, Any] | None = None) -> None:
+    """Write a new or empty folder that transformers and `read_huggingface` open with the same outputs.
+
+    record: of a task model, what `task_record` gives back.
+    """
     encoder, tokenizer = pretrained.encoder, pretrained.tokenizer
     if not isinstance(encoder, Bert) or not isinstance(tokenizer, WordPieceTokenizer):
         raise ConfigError(f"Only a BERT can be written for transformers; this is a {pretrained.kind} encoder.")
-    config = config_of(pretrained, encoder, tokenizer)
+    config = config_of(pretrained, encoder, tokenizer) | ({RECORD: dict(record)} if record else {})
     plain = tensors_of({"encoder": encoder, **pretrained.heads})
     # Reading restores a stand-in, so it is left out, unless a head needs it: transformers would draw a random one.
     if is_stand_in(encoder.pooler) and not pretrained.heads.keys() & set(ON_SEQUENCE):

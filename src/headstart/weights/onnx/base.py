@@ -13,11 +13,11 @@ from torch import nn
 
 from headstart.encoders.base import Encoder
 from headstart.errors import ConfigError
-from headstart.weights.onnx.folder import Example
-from headstart.weights.onnx.graph import Graph
+from headstart.weights.onnx.examples import Example
+from headstart.weights.onnx.graph import BATCH, Graph
 
 EncoderT = TypeVar("EncoderT", bound=Encoder)
-TOKENS = ("batch", "length")
+TOKENS = (BATCH, "length")
 
 
 class OnnxEncoder(ABC, Generic[EncoderT]):

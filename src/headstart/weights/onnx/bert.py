@@ -16,17 +16,19 @@ from headstart.encoders.bert import Bert, Block
 from headstart.heads.language_model import MaskedLMHead
 from headstart.heads.plain import ON_SEQUENCE
 from headstart.weights.onnx.base import TOKENS, OnnxEncoder
-from headstart.weights.onnx.folder import Example
-from headstart.weights.onnx.graph import LEAST, Graph, tensor_type
+from headstart.weights.onnx.examples import Example
+from headstart.weights.onnx.graph import BATCH, LEAST, Graph, tensor_type
 
 
 class OnnxBert(OnnxEncoder[Bert]):
     example = Example(
-        inputs="""import numpy as np, onnxruntime, tokenizers
+        opening="""import numpy as np, onnxruntime, tokenizers
 
-text = tokenizers.Tokenizer.from_file("tokenizer.json").encode("A warm , funny film .")
-inputs = {"input_ids": [text.ids], "attention_mask": [text.attention_mask], "token_type_ids": [text.type_ids]}""",
-        word_starts="(i for i, word in enumerate(text.word_ids) if word not in (None, text.word_ids[i - 1]))",
+tokenizer = tokenizers.Tokenizer.from_file("tokenizer.json")""",
+        inputs="""read = tokenizer.encode(TEXT)
+inputs = {"input_ids": [read.ids], "attention_mask": [read.attention_mask], "token_type_ids": [read.type_ids]}""",
+        word_starts="(i for i, word in enumerate(read.word_ids) if word not in (None, read.word_ids[i - 1]))",
+        piece_starts="(i for i, part in enumerate(read.sequence_ids) if part is not None)",
         options="""options = onnxruntime.RunOptions()
 options.only_execute_path_to_fetches = True  # or all outputs are computed, whichever are asked for
 """,
@@ -58,7 +60,7 @@ options.only_execute_path_to_fetches = True  # or all outputs are computed, whic
         """The pooled vector, and the logits of each head."""
         graph, encoder = self.graph, self.encoder
         sequence = self.add_pooled(top)
-        graph.output("pooled", sequence, ("batch", encoder.config.width))
+        graph.output("pooled", sequence, (BATCH, encoder.config.width))
         for name, head in heads.items():
             if isinstance(head, MaskedLMHead):
                 logits = masked_logits(graph, encoder, name, head, top)

@@ -19,23 +19,17 @@ from headstart.encoders.word_table import SpelledWords, WordTable
 from headstart.errors import ConfigError
 from headstart.text.vocabulary import UNKNOWN_ID
 from headstart.weights.onnx.base import TOKENS, OnnxEncoder
-from headstart.weights.onnx.folder import Example
+from headstart.weights.onnx.examples import Example
 from headstart.weights.onnx.graph import Graph, tensor_type
 
 ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh"}
-SPLIT = """from headstart.text.tokenizer import load_tokenizer
-
-encoded = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .")
-words = encoded.units
-"""
+SPELLED = 'character_table(["<S>", *read.units, "</S>"])'
+CHARACTER_TABLE = "from headstart.text.characters import character_table\n"
 EXAMPLE_IDS: dict[type[TokenLayer], str] = {
-    CharacterNetwork: f"""from headstart.text.characters import character_table
-{SPLIT}inputs = {{"characters": character_table(["<S>", *words, "</S>"])[None].astype(np.int64)}}""",
-    WordTable: f"""{SPLIT}inputs = {{"words": np.array([[0, *encoded.ids, 1]])}}""",
-    SpelledWords: f"""from headstart.text.characters import character_table
-{SPLIT}numbers = np.array([0, *encoded.ids, 1])[:, None]  # <S> .. </S>; of a word outside the vocabulary, 2
-spelled = np.concatenate([numbers, character_table(["<S>", *words, "</S>"])], axis=1)
-inputs = {{"words_and_characters": spelled[None]}}""",
+    CharacterNetwork: f"""inputs = {{"characters": {SPELLED}[None].astype(np.int64)}}""",
+    WordTable: """inputs = {"words": np.array([[0, *read.ids, 1]])}""",
+    SpelledWords: f"""numbers = np.array([0, *read.ids, 1])[:, None]  # <S> .. </S>; of a word outside the vocabulary, 2
+inputs = {{"words_and_characters": np.concatenate([numbers, {SPELLED}], axis=1)[None]}}""",
 }
 """Code that makes the input of one sentence, for each token layer."""
 
@@ -43,11 +37,16 @@ inputs = {{"words_and_characters": spelled[None]}}""",
 class OnnxElmo(OnnxEncoder[Elmo]):
     @property
     def example(self) -> Example:
+        kind = type(self.encoder.tokens)
         return Example(
-            inputs=f"""import numpy as np, onnxruntime, pathlib
-{EXAMPLE_IDS[type(self.encoder.tokens)]}
-inputs["mask"] = np.ones((1, len(words) + 2), dtype=np.int64)""",
-            word_starts="range(1, len(words) + 1)",
+            opening=f"""import numpy as np, onnxruntime, pathlib
+{"" if kind is WordTable else CHARACTER_TABLE}from headstart.text.tokenizer import load_tokenizer
+
+tokenizer = load_tokenizer(pathlib.Path("."))""",
+            inputs=f"""read = tokenizer.encode(TEXT)
+{EXAMPLE_IDS[kind]}
+inputs["mask"] = np.ones((1, len(read.units) + 2), dtype=np.int64)""",
+            word_starts="range(1, len(read.units) + 1)",
         )
 
     def add_layers(self) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstart.atomic import write_atomically, write_text
 from headstart.encoders.base import Encoder
@@ -36,54 +36,33 @@ MEANINGS = {
     "span_logits": "scores of each piece as the first and as the last of an answer",
     "probabilities": "probabilities of the labels; each row sums to 1",
     "logits": "the same before the softmax",
+    "start_logits": "scores of where the answer begins; the first column is that of no answer",
+    "end_logits": "scores of where the answer ends; likewise",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """Code for README.md, which runs as it is in the folder. One text is the whole batch, so nothing needs padding.
-
-    inputs: statements that make the inputs; word_starts: an expression for the positions of the words; options:
-    statements that make the options of a run, if it needs any.
-    """
-
-    inputs: str
-    word_starts: str
-    options: str = ""
-
-
-OPEN_SESSION = """session = onnxruntime.InferenceSession("model.onnx")
-inputs = {name: np.array(rows, np.int64) for name, rows in inputs.items()}
-"""
-
-
-def encoder_example(example: Example) -> str:
-    """Code that runs an encoder on one text."""
-    given = "inputs, options" if example.options else "inputs"
-    return f'{example.inputs}\n{OPEN_SESSION}{example.options}[layers] = session.run(["layers"], {given})'
-
-
-def model_example(example: Example, *, with_first: bool) -> str:
-    """Code that classifies one text. with_first: the sequence's first position counts as a word before the others."""
-    starts = f'inputs["word_starts"] = [[{"0, " if with_first else ""}*{example.word_starts}]]'
-    return f'{example.inputs}\n{starts}\n{OPEN_SESSION}[probabilities] = session.run(["probabilities"], inputs)'
+OF_TEXT = {"_1": "of the first text", "_2": "of the second text"}
+"""How the names of inputs end that belong to one of two texts which are read apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxFolder:
-    """All that is written. labels: what a classifier predicts, in order; example: code for README.md."""
+    """All that is written. labels: what a classifier predicts, in order; example: code for README.md.
+
+    record: what else is known about the model's task, by name.
+    """
 
     graph: Graph
     encoder: Encoder
     tokenizer: Tokenizer
     labels: Sequence[str]
     example: str
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """All files or none. The model is checked by onnx itself."""
         import onnx
 
         metadata = {"kind": self.encoder.kind, "labels": json.dumps(list(self.labels), ensure_ascii=False)}
+        metadata |= {name: str(value) for name, value in self.record.items()}
         self.graph.check_size()
 
         def write_model(path: Path) -> None:
@@ -107,7 +86,16 @@ class OnnxFolder:
         if self.labels:
             quoted = ", ".join(json.dumps(label, ensure_ascii=False) for label in self.labels)
             parts.append(f"Labels, in order: {quoted}.")
-        parts += ["The model's metadata has its kind and its labels (as JSON).", f"```python\n{self.example}\n```"]
+        if self.record.get("version") == "2.0":
+            parts.append(
+                "A question has no answer if the first column's start and end, added, exceed those of the best answer "
+                f"by more than {self.record['threshold']}."
+            )
+        told = ["kind", *self.record]
+        parts += [
+            f"The model's metadata has its {', '.join(told)} and its labels (as JSON).",
+            f"```python\n{self.example}\n```",
+        ]
         return "\n\n".join(parts) + "\n"
 
     def _save_tokenizer(self, folder: Path) -> None:
@@ -123,5 +111,11 @@ def table(title: str, values: Sequence[ValueInfoProto]) -> str:
         tensor = value.type.tensor_type
         kind = "int64" if title == "Input" else "float32"
         shape = ", ".join(size.dim_param or str(size.dim_value) for size in tensor.shape.dim)
-        lines.append(f"| `{value.name}` | {kind} | ({shape}) | {MEANINGS.get(value.name, '')} |")
+        lines.append(f"| `{value.name}` | {kind} | ({shape}) | {meaning(value.name)} |")
     return "\n".join(lines)
+
+
+def meaning(name: str) -> str:
+    ending = next((ending for ending in OF_TEXT if name.endswith(ending)), "")
+    said = MEANINGS.get(name.removesuffix(ending), "")
+    return f"{said}; {OF_TEXT[ending]}" if ending and said else said

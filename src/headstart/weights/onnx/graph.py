@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ MOST_BYTES = 2**31 - 2**24
 LEAST = float(np.finfo(np.float32).min)
 """Used instead of -inf, because the softmax of a row of -inf is nan."""
 
+BATCH = "batch"
+"""The name of the number of texts, or of pairs of them."""
 Shape = Sequence[str | int]
 
 
@@ -48,15 +51,27 @@ class Graph:
         self.weights: dict[str, NDArray[Any]] = {} if outer is None else outer.weights
         self.inputs: list[ValueInfoProto] = []
         self.outputs: list[ValueInfoProto] = []
+        self.suffix: str = "" if outer is None else outer.suffix
+
+    @contextmanager
+    def ending(self, suffix: str) -> Iterator[None]:
+        """Inputs that are added meanwhile, and their dynamic sizes, have names that end so: a part that is added twice
+        has inputs of its own each time, and its weights once."""
+        self.suffix = suffix
+        yield
+        self.suffix = ""
 
     def input(self, name: str, shape: Shape, kind: type[np.generic] = np.int64) -> str:
-        self.inputs.append(described(name, shape, kind))
+        name += self.suffix
+        sizes = [size if isinstance(size, int) or size == BATCH else size + self.suffix for size in shape]
+        self.inputs.append(described(name, sizes, kind))
         return name
 
     def output(self, name: str, value: str, shape: Shape, kind: type[np.generic] = np.float32) -> None:
         """Make a value an output of the graph, under this name."""
         from onnx import helper
 
+        name += self.suffix
         self.nodes.append(helper.make_node("Identity", [value], [name]))
         self.outputs.append(described(name, shape, kind))
 
@@ -111,6 +126,10 @@ class Graph:
         ends = self.integers(end) if isinstance(end, int) else end
         return self.op("Slice", x, self.integers(start), ends, self.integers(axis))
 
+    def transposed(self, x: str) -> str:
+        """(B, W, D) -> (B, D, W)."""
+        return self.op("Transpose", x, perm=[0, 2, 1])
+
     def stack(self, values: Sequence[str], axis: int = 0) -> str:
         """Values of the same shape along a new axis."""
         return self.op("Concat", *(self.op("Unsqueeze", value, self.integers(axis)) for value in values), axis=axis)
@@ -122,6 +141,11 @@ class Graph:
     def keep(self, x: str, where: str, otherwise: float = 0.0) -> str:
         """x where the mask is True, else a constant. where: the shape of x without its last axis."""
         return self.op("Where", self.op("Unsqueeze", where, self.integers(-1)), x, self.number(otherwise))
+
+    def any_of(self, where: str) -> str:
+        """(B, W) -> (B,), whether the mask is True anywhere in a row."""
+        numbers = self.op("Cast", where, to=tensor_type(np.int32))
+        return self.is_real(self.op("ReduceMax", numbers, axes=[1], keepdims=0))
 
     def proto(self, name: str) -> GraphProto:
         """Without the weights."""

@@ -1,35 +1,38 @@
-"""Writes an encoder, or a classifier with its mix and head, as an ONNX model.
+"""Writes an encoder, or a task's model with its mix and head, as an ONNX model.
 
 Letters: K layers, B batch, T tokens, W words, D width, C classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
-
 from headstart.errors import ConfigError
 from headstart.heads.classify import ClassifyHead
-from headstart.heads.pool import Pool, SeveralPools, pool_names
-from headstart.mix import CONCATENATED, Attention, Mix, Scalar
-from headstart.model import Model, Reader
+from headstart.heads.pair import AlignedPairHead
+from headstart.heads.recurrent import Head
+from headstart.heads.span import AttentiveSpanHead, PlainSpanHead
+from headstart.model import Model
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import Tokenizer
 from headstart.weights.new_folder import check_free
 from headstart.weights.onnx.base import TOKENS, OnnxEncoder
-from headstart.weights.onnx.folder import OnnxFolder, encoder_example, model_example
-from headstart.weights.onnx.graph import LEAST, Graph, check_onnx, tensor_type
+from headstart.weights.onnx.examples import (
+    PAIR,
+    TEXT,
+    answer_apart_example,
+    answer_example,
+    encoder_example,
+    labels_apart_example,
+    labels_example,
+)
+from headstart.weights.onnx.folder import OnnxFolder
+from headstart.weights.onnx.graph import BATCH, Graph, check_onnx
 from headstart.weights.onnx.registry import onnx_encoder
-
-NORM_EPS = 1e-5  # torch's, which the mix uses
-# ONNX's order of the gates, as indices into torch's. LSTM: torch has input, forget, candidate, output and ONNX input,
-# output, forget, candidate. GRU: torch has reset, update, candidate and ONNX update, reset, candidate.
-GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn": (0,)}
+from headstart.weights.onnx.two_texts import add_aligned_pair, add_attentive_span
+from headstart.weights.onnx.words import add_mixes, add_pools, add_states, add_words
 
 
 def write_encoder_onnx(pretrained: Pretrained, folder: Path) -> None:
@@ -47,175 +50,89 @@ def write_encoder_onnx(pretrained: Pretrained, folder: Path) -> None:
     OnnxFolder(graph, encoder, pretrained.tokenizer, pretrained.labels, example).write(folder)
 
 
-def write_model_onnx(model: Model, tokenizer: Tokenizer, labels: Sequence[str], folder: Path) -> None:
-    """A classifier as model.onnx, in a new or empty folder."""
+def write_model_onnx(
+    model: Model, tokenizer: Tokenizer, labels: Sequence[str], folder: Path, record: Mapping[str, Any] | None = None
+) -> None:
+    """A model of texts, pairs of texts or questions as model.onnx, in a new or empty folder.
+
+    record: what else the files should tell about its task.
+    """
     check_onnx()
     check_free(folder)
-    head = model.head
-    if not isinstance(head, ClassifyHead):
-        raise ConfigError("Only classifiers can be exported as ONNX; export a tagger with --to hf.")
+    add = next((add for kind, add in HEADS.items() if isinstance(model.head, kind)), None)
+    if add is None:
+        raise ConfigError(
+            "Only models of text classification, sentence pairs and question answering can be exported as ONNX; export "
+            "a tagger with --to hf."
+        )
+    encoder, graph = model.only_reader.encoder, Graph()
+    example = add(graph, model, onnx_encoder(encoder, graph), labels)
+    OnnxFolder(graph, encoder, tokenizer, labels, example, record or {}).write(folder)
+
+
+def add_classifier(graph: Graph, model: Model, encoder: OnnxEncoder[Any], labels: Sequence[str]) -> str:
+    """One vector of a text, or of two that are read together, and its logits. Returns an example."""
+    head: Any = model.head
+    together, reader = head.config.reads_together, model.only_reader
+    starts = None
+    if together and model.pooled() is not None:
+        text = encoder.add_pooled(encoder.add_layers()[-1])
+    else:
+        starts = encoder.example.words(with_first=head.config.reads_first_position and encoder.encoder.marks > 0)
+        words = add_words(graph, reader, encoder)
+        states = add_states(graph, "recurrent", head, head.config, words)
+        if model.pooled() is not None:
+            text = encoder.add_pooled(states)
+        else:
+            text = add_pools(graph, head.pool, head.config.pool, states, words.real)
+    add_labels(graph, graph.linear(text, "output", head.output), labels, head)
+    return labels_example(encoder.example, PAIR if together else TEXT, starts)
+
+
+def add_pair(graph: Graph, model: Model, encoder: OnnxEncoder[Any], labels: Sequence[str]) -> str:
+    head: Any = model.head
+    add_labels(graph, add_aligned_pair(graph, model.only_reader, head, encoder), labels, head)
+    return labels_apart_example(encoder.example)
+
+
+def add_span(graph: Graph, model: Model, encoder: OnnxEncoder[Any], labels: Sequence[str]) -> str:
+    """Where an answer starts and ends: every position is scored by itself, or after a network over the pieces."""
+    head: Any = model.head
+    reader, starts = model.only_reader, None
+    if head.recurrent is None:
+        # The marks between the texts are scored too, as in other tools.
+        states, size = add_mixes(graph, reader, encoder.add_layers())[0], TOKENS[1]
+    else:
+        starts, size = encoder.example.words(with_first=True, every_piece=True), "words"
+        states = add_states(graph, "recurrent", head, head.config, add_words(graph, reader, encoder))
+    add_span_logits(graph, graph.linear(states, "output", head.output), size)
+    return answer_example(encoder.example, starts, head.config.longest_answer)
+
+
+def add_span_apart(graph: Graph, model: Model, encoder: OnnxEncoder[Any], labels: Sequence[str]) -> str:
+    head: Any = model.head
+    add_span_logits(graph, add_attentive_span(graph, model.only_reader, head, encoder), "columns")
+    return answer_apart_example(encoder.example, head.config.longest_answer)
+
+
+HEADS: dict[type[Head], Callable[[Graph, Model, OnnxEncoder[Any], Sequence[str]], str]] = {
+    ClassifyHead: add_classifier,
+    AlignedPairHead: add_pair,
+    PlainSpanHead: add_span,
+    AttentiveSpanHead: add_span_apart,
+}
+"""Each adds the whole model with its outputs, and returns the example of README.md."""
+
+
+def add_labels(graph: Graph, logits: str, labels: Sequence[str], head: Any) -> None:
     C = head.output.out_features
     if len(labels) != C:
         raise ConfigError(f"This model has {C} classes, but {len(labels)} labels were given.")
-    encoder, graph = model.only_reader.encoder, Graph()
-    added = onnx_encoder(encoder, graph)
-    logits = add_task_network(graph, model, head, added)
-    graph.output("probabilities", graph.op("Softmax", logits, axis=1), ("batch", C))
-    graph.output("logits", logits, ("batch", C))
-    with_first = head.config.reads_first_position and encoder.marks > 0
-    example = model_example(added.example, with_first=with_first)
-    OnnxFolder(graph, encoder, tokenizer, labels, example).write(folder)
+    graph.output("probabilities", graph.op("Softmax", logits, axis=1), (BATCH, C))
+    graph.output("logits", logits, (BATCH, C))
 
 
-def add_task_network(graph: Graph, model: Model, head: ClassifyHead, encoder: OnnxEncoder[Any]) -> str:
-    """The encoder, then what `Model.read` does at the words: logits (B, C)."""
-    reader, states = model.only_reader, encoder.add_layers()
-    starts = graph.input("word_starts", ("batch", "words"))
-    real = graph.op("GreaterOrEqual", starts, graph.scalar(0))
-    places = graph.op("Unsqueeze", graph.op("Max", starts, graph.scalar(0)), graph.integers(-1))
-    layers = [graph.op("GatherND", state, places, batch_dims=1) for state in states]
-    if reader.standardises:
-        layers = [standardised(graph, reader, k, layer) for k, layer in enumerate(layers)]
-    mixed = {place: add_mix(graph, f"mixes.{place}", mix, layers) for place, mix in reader.placed_mixes()}
-    words = add_recurrent(graph, head, mixed.get("input", layers[0]), real)
-    if "output" in mixed:
-        words = graph.op("Concat", mixed["output"], words, axis=2)
-    words = graph.keep(words, real)
-    if model.pooled() is not None:
-        text = encoder.add_pooled(words)
-    else:
-        text = add_pools(graph, head.pool, head.config.pool, words, real)
-    return graph.linear(text, "output", head.output)
-
-
-def standardised(graph: Graph, reader: Reader, k: int, layer: str) -> str:
-    moved = graph.op("Sub", layer, graph.weight(f"shift.{k}", reader.shift[k, 0, 0]))
-    return graph.op("Mul", moved, graph.weight(f"scale.{k}", reader.scale[k, 0, 0]))
-
-
-def add_mix(graph: Graph, name: str, mix: Mix, layers: Sequence[str]) -> str:
-    """K layers, each (B, W, D) -> (B, W, out_width)."""
-    kind = mix.config.kind
-    layers = {"last": layers[-1:], "concat": layers[-CONCATENATED:]}.get(kind, layers)
-    if mix.config.norm:
-        D = mix.out_width // len(layers) if kind == "concat" else mix.out_width
-        ones = graph.weight("ones", torch.ones(D))
-        layers = [graph.op("LayerNormalization", layer, ones, axis=-1, epsilon=NORM_EPS) for layer in layers]
-    if kind in ("last", "concat"):
-        return graph.op("Concat", *layers, axis=2)
-    if isinstance(mix, Attention):
-        weights = word_weights(graph, name, mix, layers)
-    else:
-        weights = [graph.number(weight) for weight in layer_weights(mix, len(layers))]
-    return graph.op("Sum", *(graph.op("Mul", x, weight) for x, weight in zip(layers, weights, strict=True)))
-
-
-def layer_weights(mix: Mix, layers: int) -> list[float]:
-    """The weight of each layer, the same for every word."""
-    if isinstance(mix, Scalar):
-        weights: list[float] = (mix.gamma * mix.s).tolist()
-        return weights
-    return [1 / layers] * layers
-
-
-def word_weights(graph: Graph, name: str, mix: Attention, layers: Sequence[str]) -> list[str]:
-    """For each layer, its weight at every word, (B, W, 1)."""
-    W, v = graph.weight(f"{name}.W", mix.W), graph.weight(f"{name}.v", mix.v[:, None])
-    scores = [graph.op("MatMul", graph.op("Tanh", graph.op("MatMul", layer, W)), v) for layer in layers]
-    shares = graph.op("Softmax", graph.op("Concat", *scores, axis=2), axis=2)
-    return graph.ops("Split", shares, results=len(layers), axis=2) if len(layers) > 1 else [shares]
-
-
-def add_recurrent(graph: Graph, head: ClassifyHead, x: str, real: str) -> str:
-    """(B, W, D) -> (B, W, states): both directions, concatenated."""
-    if head.recurrent is None:
-        return x
-    lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int32)), graph.integers(1), keepdims=0)
-    # At least 1, as in the head: what a text without words gives here is masked afterwards.
-    lengths = graph.op("Max", lengths, graph.op("Cast", graph.scalar(1), to=tensor_type(np.int32)))
-    x = graph.op("Transpose", x, perm=[1, 0, 2])
-    config = head.config
-    ways = {"both": "bidirectional", "forward": "forward"}[config.directions]
-    # torch's GRU applies the reset gate after the linear map.
-    special = {"linear_before_reset": 1} if config.cell == "gru" else {}
-    for depth in range(config.layers):
-        weights = recurrent_weights(graph, head.recurrent, config.cell, depth)
-        y, _ = graph.ops(
-            config.cell.upper(),
-            x,
-            *weights,
-            lengths,
-            results=2,
-            hidden_size=config.width,
-            direction=ways,
-            **special,
-        )
-        x = graph.op("Reshape", graph.op("Transpose", y, perm=[0, 2, 1, 3]), graph.integers(0, 0, -1))
-    return graph.op("Transpose", x, perm=[1, 0, 2])
-
-
-def recurrent_weights(graph: Graph, recurrent: nn.RNNBase, cell: str, depth: int) -> list[str]:
-    """W, R and B of one layer, with directions stacked and gates in ONNX's order."""
-
-    def stacked(kind: str) -> Tensor:
-        ways = [f"{kind}_l{depth}", f"{kind}_l{depth}_reverse"][: 2 if recurrent.bidirectional else 1]
-        return torch.stack([reordered(getattr(recurrent, way), GATES[cell]) for way in ways])
-
-    biases = torch.cat([stacked("bias_ih"), stacked("bias_hh")], dim=1)
-    parts = {"W": stacked("weight_ih"), "R": stacked("weight_hh"), "B": biases}
-    return [graph.weight(f"recurrent.{depth}.{name}", values) for name, values in parts.items()]
-
-
-def reordered(values: Tensor, order: Sequence[int]) -> Tensor:
-    parts = values.chunk(len(order))
-    return torch.cat([parts[gate] for gate in order])
-
-
-def add_pools(graph: Graph, pool: Pool, kind: str, x: str, real: str) -> str:
-    """(B, W, D) -> (B, D), or D times the number of pools that are joined."""
-    names = pool_names(kind)
-    modules: Iterable[Any] = pool.pools if isinstance(pool, SeveralPools) else [pool]
-    found = [POOLS[name](graph, module, x, real) for name, module in zip(names, modules, strict=True)]
-    return found[0] if len(found) == 1 else graph.op("Concat", *found, axis=1)
-
-
-def last_state(graph: Graph, pool: Pool, x: str, real: str) -> str:
-    lengths = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.int64)), graph.integers(1))
-    last = graph.op("Max", graph.op("Sub", lengths, graph.scalar(1)), graph.scalar(0))
-    end = graph.op("GatherND", x, last, batch_dims=1)
-    split, width = pool.split, pool.out_width
-    forward = graph.slice(end, 1, 0, split)
-    backward = graph.slice(first_word(graph, pool, x, real), 1, split, width)
-    return graph.op("Concat", forward, backward, axis=1)
-
-
-def mean_of_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
-    counts = graph.op("ReduceSum", graph.op("Cast", real, to=tensor_type(np.float32)), graph.integers(1))
-    total = graph.op("ReduceSum", x, graph.integers(1), keepdims=0)
-    return graph.op("Div", total, graph.op("Max", counts, graph.number(1.0)))
-
-
-def max_over_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
-    largest = graph.op("ReduceMax", graph.keep(x, real, LEAST), axes=[1], keepdims=0)
-    any_word = graph.op("ReduceMax", graph.op("Cast", real, to=tensor_type(np.int32)), axes=[1], keepdims=0)
-    return graph.keep(largest, graph.is_real(any_word))  # zero for a text without words
-
-
-def attention_over_words(graph: Graph, pool: Pool, x: str, real: str) -> str:
-    query: Any = pool.query
-    scores = graph.op("MatMul", x, graph.weight("pool.query", query[:, None]))
-    shares = graph.op("Softmax", graph.keep(scores, real, LEAST), axis=1)
-    return graph.op("ReduceSum", graph.op("Mul", shares, x), graph.integers(1), keepdims=0)
-
-
-def first_word(graph: Graph, pool: Pool, x: str, real: str) -> str:
-    return graph.op("Gather", x, graph.scalar(0), axis=1)
-
-
-POOLS: dict[str, Callable[[Graph, Pool, str, str], str]] = {
-    "last": last_state,
-    "mean": mean_of_words,
-    "max": max_over_words,
-    "attention": attention_over_words,
-    "first": first_word,
-}
+def add_span_logits(graph: Graph, scores: str, size: str) -> None:
+    """scores: (B, W, 2)."""
+    for name, scored in zip(("start_logits", "end_logits"), graph.ops("Split", scores, results=2, axis=2), strict=True):
+        graph.output(name, graph.op("Squeeze", scored, graph.integers(2)), (BATCH, size))

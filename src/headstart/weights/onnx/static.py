@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from headstart.encoders.static import Static
 from headstart.weights.onnx.base import TOKENS, OnnxEncoder
-from headstart.weights.onnx.folder import Example
+from headstart.weights.onnx.examples import Example
 
 
 class OnnxStatic(OnnxEncoder[Static]):
     example = Example(
-        inputs="""import numpy as np, onnxruntime, pathlib
+        opening="""import numpy as np, onnxruntime, pathlib
 from headstart.text.tokenizer import load_tokenizer
 
-words = load_tokenizer(pathlib.Path(".")).encode("A warm , funny film .")
-inputs = {"input_ids": words.ids[None], "attention_mask": np.ones((1, len(words.ids)))}""",
-        word_starts="range(len(words.ids))",
+tokenizer = load_tokenizer(pathlib.Path("."))""",
+        inputs="""read = tokenizer.encode(TEXT)
+inputs = {"input_ids": read.ids[None], "attention_mask": np.ones((1, len(read.ids)))}""",
+        word_starts="range(len(read.ids))",
     )
 
     def add_layers(self) -> list[str]:
