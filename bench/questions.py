@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.peers.questions import LONGEST, LONGEST_ANSWER, STRIDE, QuestionTrainer, answer_scores
+from bench.peers.questions import LONGEST, LONGEST_ANSWER, STRIDE, Padding, QuestionTrainer, answer_scores
 from bench.peers.trainer import TrainerSide
 from bench.runs import compare, options
 from bench.samples import squad_dev, squad_train
@@ -31,10 +31,10 @@ QUESTIONS_AS_THEIRS: Table = {
     "network": {"reads": "together", "cell": "none", "dropout": 0.0, "longest_answer": LONGEST_ANSWER},
 }
 """What BertForQuestionAnswering computes."""
-PADDINGS = {"max": "padding to 384", "longest": "padding by batch"}
+PADDINGS: dict[Padding, str] = {"max": "padding to 384", "longest": "padding by batch"}
 
 
-def trainers(task: Qa, paddings: Sequence[str]) -> dict[str, Callable[[Path], TrainerSide[Any]]]:
+def trainers(task: Qa, paddings: Sequence[Padding]) -> dict[str, Callable[[Path], TrainerSide[Any]]]:
     return {
         f"transformers' Trainer, {PADDINGS[padding]}": partial(QuestionTrainer, task=task, padding=padding)
         for padding in paddings

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from bench.__main__ import main, run_work
+from bench.encoder_runs import counted, frozen_model, planned
 from bench.machine import ceiling
 from bench.measure import Measurement, Setting, Side, Timed, check_close, in_turns
 from bench.operations import bert, bilstm, word_vector
+from bench.samples import evenly
 from bench.table import Failure, cells, summary, table
-from bench.works import NEEDS
+from bench.works import NEEDS, SNLI_DEV, SNLI_TRAIN, SQUAD_DEV, SQUAD_TRAIN
+from bench.works.frozen_two_texts import anew
 
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import ElmoConfig
 from headstart.pretrained import Pretrained
 from headstart.tasks.conll import TaggedSentence
+from headstart.tasks.pair import Pair
+from headstart.tasks.pair_reading import PairExample
+from headstart.tasks.qa import Qa
+from headstart.tasks.squad import GoldAnswer, Question, squad_json
 from headstart.tasks.tag import Tag
 from headstart.text.wordpiece import SPECIALS, build_wordpiece
+from headstart.transfer.fitting import epoch_batches
+from headstart.transfer.start import Start
 from headstart.weights.huggingface import write_huggingface
 
 
@@ -187,3 +198,140 @@ def test_the_trainer_learns_and_is_scored_at_each_words_first_piece(tmp_path: Pa
     assert side.score(EvalPrediction(predictions=logits, label_ids=labels), sentences) == 1.0
     logits[1, 2, task.labels.index("I-LOC")] = 2.0  # one entity of two words instead of two: 2 right of 3 and of 4
     assert side.score(EvalPrediction(predictions=logits, label_ids=labels), sentences) == pytest.approx(4 / 7)
+
+
+# --- two texts --------------------------------------------------------------------------------------------------------
+
+PAIRS = [
+    PairExample("Anna in Rome .", "in Rome", "entailment"),
+    PairExample("Anna in Rome .", "Anna", "neutral"),
+    PairExample("Rome .", "Anna", "neutral"),
+]
+QUESTIONS = [
+    Question("1", "in Rome .", "Anna in Rome .", (GoldAnswer("Anna", 0),)),
+    Question("2", "Anna in .", "Anna in Rome .", (GoldAnswer("in Rome", 5), GoldAnswer("Rome", 8))),
+]
+
+
+def small_bert() -> Pretrained:
+    tokenizer = build_wordpiece([*SPECIALS, "rome", "in", "an", "##na", "."], lowercase=True)
+    return Pretrained(Bert(BertConfig(layers=1, width=8, heads=2, inner=8, positions=400), len(tokenizer)), tokenizer)
+
+
+def small_model(folder: Path) -> Path:
+    write_huggingface(small_bert(), folder / "hf")
+    return folder / "hf"
+
+
+def test_examples_of_dev_are_spread_over_the_file() -> None:
+    assert evenly(range(10), 4) == [0, 3, 6, 9]
+    assert evenly(range(3), 4) == evenly(range(3), None) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("kind", "examples"), [(Pair, PAIRS), (Qa, QUESTIONS)])
+def test_what_an_encoder_reads_of_two_texts_is_counted(kind: Any, examples: list[Any]) -> None:
+    model = frozen_model(Start("small", "bert", (small_bert(),)), kind.learn(examples))
+    plan = planned(model, examples)
+    distinct = len({text for example in examples for text in texts_of(example)})
+    assert plan["standing"].texts == 2 * len(examples)
+    assert plan["distinct"].texts == distinct < 2 * len(examples)
+    with counted(model.encoder) as once:
+        model.answers(examples)
+    with counted(model.encoder) as each_time:
+        anew(model, examples)
+    assert once == plan["evaluate"] == plan["distinct"]
+    assert each_time == plan["standing"]
+    model.answers(examples)
+    assert once == plan["evaluate"]  # nothing is counted any more
+
+
+def texts_of(example: PairExample | Question) -> tuple[str, str]:
+    if isinstance(example, Question):
+        return example.question, example.context
+    return example.first, example.second
+
+
+def test_the_trainer_reads_pairs_in_one_row_and_in_our_order(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from bench.peers.trainer import OurOrder, PairTrainer
+    from transformers import EvalPrediction
+
+    side = PairTrainer(small_model(tmp_path), Pair.learn(PAIRS))
+    rows = side.rows(PAIRS)
+    assert [row["labels"] for row in rows] == [0, 1, 1]
+    assert rows[0]["token_type_ids"] == [0] * 7 + [1] * 3  # [CLS] an ##na in rome . [SEP], in rome [SEP]
+    logits = np.array([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0]])
+    found = EvalPrediction(predictions=logits, label_ids=np.array([0, 1, 1]))
+    assert side.scores(found, PAIRS) == {"accuracy": pytest.approx(2 / 3)}
+    order = OurOrder([5, 3, 9, 1, 7], batch=2, seed=4)
+    assert len(order) == 3
+    assert [list(order), list(order)] == [epoch_batches([5, 3, 9, 1, 7], 2, epoch, 4) for epoch in (0, 1)]
+
+
+def test_the_trainer_learns_answers_in_windows_and_finds_the_best_span(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from bench.peers.questions import LONGEST, QuestionTrainer
+
+    long = Question("3", "Anna", "in " * 400 + "Rome", (GoldAnswer("Rome", 1200),))
+    questions = [*QUESTIONS, long]
+    side = QuestionTrainer(small_model(tmp_path), Qa.learn(questions), "longest")
+    rows = side.rows(questions)
+    places = [(row["start_positions"], row["end_positions"]) for row in rows]
+    # [CLS] in rome . [SEP] an ##na in rome . [SEP], then [CLS] an ##na in . [SEP] an ##na in rome . [SEP]
+    assert places[:2] == [(5, 6), (8, 9)]
+    assert places[2] == (0, 0)  # the first window of the long context does not hold the answer
+    assert len(rows) == 4
+    assert len(rows[2]["input_ids"]) == LONGEST
+    assert places[3][0] == places[3][1] == len(rows[3]["input_ids"]) - 2
+    start, end = (np.full((4, LONGEST), -100.0, dtype=np.float32) for _ in range(2))
+    for number, row in enumerate(rows):
+        start[number, : len(row["input_ids"])] = end[number, : len(row["input_ids"])] = 0.0
+    for number, (first, last) in enumerate(places):
+        start[number, first], end[number, last] = 2.0, 2.0
+    # Of the second question, a better end before the start, and one in the question.
+    end[1, 6], end[1, 2] = 3.0, 4.0
+    assert side.texts((start, end), questions) == ["Anna", "in Rome", "Rome"]
+    padded = QuestionTrainer(side.files, side.task, "max")
+    assert {len(row["input_ids"]) for row in padded.dev_rows(questions)} == {LONGEST}
+    assert "start_positions" not in padded.dev_rows(questions)[0]
+    assert [(row["start_positions"], row["end_positions"]) for row in padded.rows(questions)] == places
+    assert padded.texts((start, end), questions) == ["Anna", "in Rome", "Rome"]
+
+
+@pytest.mark.filterwarnings("ignore")  # the Trainer's own
+@pytest.mark.parametrize("script", ["pairs", "questions"])
+def test_whole_runs_of_both_sides_are_told(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
+    write_data(tmp_path)
+    more = ["--order", "ours"] if script == "pairs" else ["--padding", "both"]
+    arguments = ["--data", str(tmp_path), "--model", str(small_model(tmp_path)), f"--{script}", "4", "--batch", "2"]
+    importlib.import_module(f"bench.{script}").main([*arguments, "--dev", "2", *more])
+    shown = capsys.readouterr().out.splitlines()
+    told = [line for line in shown if line.startswith(("headstart", "transformers' Trainer"))]
+    assert len(told) == (2 if script == "pairs" else 3)
+    assert all(line.count("%") == (1 if script == "pairs" else 2) for line in told)
+    assert all("both" in line for line in told[1:])
+
+
+def write_data(folder: Path) -> None:
+    pairs = [
+        {"gold_label": pair.label, "sentence1": pair.first, "sentence2": f"{pair.second} {'.' * number}"}
+        for number in range(4)
+        for pair in PAIRS
+    ]
+    lines = "".join(f"{json.dumps(pair)}\n" for pair in pairs)
+    questions = [
+        Question(f"{number} {one.id}", one.question, one.context, one.answers)
+        for number in range(4)
+        for one in QUESTIONS
+    ]
+    squad = json.dumps(squad_json(questions, "1.1"))
+    for name, text in {SNLI_TRAIN: lines, SNLI_DEV: lines, SQUAD_TRAIN: squad, SQUAD_DEV: squad}.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        data = text.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import headstart
+from headstart.batches.rows import Joined, collate
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError, ConfigError, HeadstartError
 from headstart.pretrained import Pretrained, save_run
 from headstart.progress import Notice, result_of
+from headstart.tasks import task_class
 from headstart.tasks.base import Passage
 from headstart.tasks.conll import TaggedSentence
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
+from headstart.transfer.start import open_start, settings_for
+from headstart.transfer.task_model import TaskModel, build_model
 from headstart.weights import huggingface
 
 transformers = pytest.importorskip("transformers")
@@ -70,7 +77,7 @@ def test_a_head_of_our_own_kind_goes_out_as_onnx_only(
     folder = result_of(headstart.export(run, "onnx", tmp_path / "onnx"))
     session = onnxruntime.InferenceSession(folder / "model.onnx")
     classifier = headstart.load_classifier(run)
-    (row,) = classifier.task_model.rows(Passage(TEXTS[0]))
+    [[row]] = classifier.task_model.rows(Passage(TEXTS[0]))
     feed = {"input_ids": row.ids[None], "word_starts": row.word_starts[None]}
     feed |= {"attention_mask": np.ones_like(feed["input_ids"]), "token_type_ids": np.zeros_like(feed["input_ids"])}
     (found,) = session.run(
@@ -198,3 +205,133 @@ def test_their_tagger_tags_here(tagger: Path, tmp_path: Path) -> None:
     back, own = headstart.load_task_model(folder), headstart.load_task_model(tagger)
     assert back.task == own.task
     assert back.answers(TAGGED).answers == own.answers(TAGGED).answers
+
+
+def test_a_tagger_is_not_for_onnx(tagger: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"Only models of text .* can be exported as ONNX; export a tagger with --to hf"
+    ):
+        result_of(headstart.export(tagger, "onnx", tmp_path / "onnx"))
+    assert not (tmp_path / "onnx").exists()
+
+
+@pytest.fixture(scope="module")
+def fitted(
+    pretrained_runs: dict[str, Path], tiny_examples: dict[str, list[Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """(task, kind of encoder, way) -> the run of a model whose head has its random start."""
+
+    def save(task: str, kind: str, how: str) -> Path:
+        out = tmp_path_factory.mktemp("fitted") / "run"
+        start = open_start(pretrained_runs[kind])
+        learned = task_class(task).learn(tiny_examples[task])
+        config = settings_for(type(learned), start, how, {"longest": 30})
+        [pretrained] = start.pretrained
+        torch.manual_seed(2)
+        model = build_model([pretrained.encoder], learned, config)
+        TaskModel(learned, (pretrained.tokenizer,), model, config).frozen().save(out, {})
+        return out
+
+    return save
+
+
+def test_pairs_go_to_transformers_and_come_back(
+    fitted: Callable[..., Path], tiny_examples: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    run = fitted("pair", "bert", "finetune")
+    folder = result_of(headstart.export(run, "hf", tmp_path / "hf"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model, info = transformers.AutoModelForSequenceClassification.from_pretrained(folder, output_loading_info=True)
+    assert type(model).__name__ == "BertForSequenceClassification"
+    assert not info["missing_keys"]
+    examples = tiny_examples["pair"]
+    batch = tokenizer(
+        [pair.first for pair in examples], [pair.second for pair in examples], padding=True, return_tensors="pt"
+    )
+    own = headstart.load_task_model(run)
+    with torch.no_grad():
+        theirs = model(**batch).logits
+        ours, _ = own.prepare(examples)[0].scores(range(len(examples)))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-5)
+    assert [model.config.id2label[i] for i in range(2)] == own.task.class_names
+    back = headstart.load_task_model(folder)
+    assert back.task == own.task
+    for found, wanted in zip(back.answers(examples).answers, own.answers(examples).answers, strict=True):
+        assert np.array_equal(found.probabilities, wanted.probabilities)
+
+
+def test_questions_go_to_transformers_and_come_back(
+    fitted: Callable[..., Path], tiny_examples: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    run = fitted("qa", "bert", "finetune")
+    folder = result_of(headstart.export(run, "hf", tmp_path / "hf"))
+    config = json.loads((folder / "config.json").read_text())
+    assert config["architectures"] == ["BertForQuestionAnswering"]
+    assert not {"id2label", "label2id"} & config.keys()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model, info = transformers.AutoModelForQuestionAnswering.from_pretrained(folder, output_loading_info=True)
+    assert not info["missing_keys"]
+    own, examples = headstart.load_task_model(run), tiny_examples["qa"]
+    for example in examples:
+        [passage, *_] = own.task.passages(example, own)  # contexts may have several windows
+        assert isinstance(passage.text, Joined)
+        batch = tokenizer(passage.text.first, passage.text.second, return_tensors="pt")
+        [[row]] = own.rows(passage)
+        assert batch["input_ids"][0].tolist() == row.ids.tolist()
+        with torch.no_grad():
+            found = model(**batch)
+            ours = own.model([collate([row])])[0]
+        theirs = torch.stack([found.start_logits[0], found.end_logits[0]], dim=1)
+        torch.testing.assert_close(ours, theirs[row.word_starts], rtol=0, atol=1e-5)
+    back = headstart.load_task_model(folder)
+    assert (back.task, back.longest, back.stride) == (own.task, own.longest, own.stride)
+    assert back.answers(examples).answers == own.answers(examples).answers
+
+
+@pytest.mark.parametrize("task", ["pair", "qa"])
+def test_texts_read_apart_go_out_as_onnx_only(task: str, fitted: Callable[..., Path], tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run = fitted(task, "bert", "frozen")
+    with pytest.raises(
+        ConfigError, match=r"not the plain one.*--to onnx, or fit one from a BERT with --how finetune\."
+    ):
+        result_of(headstart.export(run, "hf", tmp_path / "hf"))
+    assert not (tmp_path / "hf").exists()
+    folder = result_of(headstart.export(run, "onnx", tmp_path / "onnx"))
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    names = ("input_ids", "attention_mask", "token_type_ids", "word_starts")
+    assert {given.name for given in session.get_inputs()} == {f"{name}_{n}" for name in names for n in (1, 2)}
+    assert session.get_modelmeta().custom_metadata_map["task"] == task
+
+
+@pytest.mark.parametrize("task", ["pair", "qa"])
+def test_texts_read_together_run_in_onnxruntime(
+    task: str, fitted: Callable[..., Path], tiny_examples: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    run = fitted(task, "bert", "finetune")
+    folder = result_of(headstart.export(run, "onnx", tmp_path / "onnx"))
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    own = headstart.load_task_model(run)
+    passages = [own.task.passages(example, own)[0] for example in tiny_examples[task]]
+    batch = collate([own.rows(passage)[0][0] for passage in passages])
+    assert batch.segments is not None
+    feed = {"input_ids": batch.ids, "attention_mask": batch.mask.long(), "token_type_ids": batch.segments}
+    assert {given.name for given in session.get_inputs()} == feed.keys()
+    found = dict(
+        zip(
+            [output.name for output in session.get_outputs()],
+            session.run(None, {name: values.numpy() for name, values in feed.items()}),
+            strict=True,
+        )
+    )
+    with torch.no_grad():
+        wanted = own.model([batch])
+    if task == "pair":
+        assert np.allclose(found["logits"], wanted, atol=1e-5)
+        assert np.allclose(found["probabilities"], wanted.softmax(dim=1), atol=1e-5)
+        return
+    scores = np.stack([found["start_logits"], found["end_logits"]], axis=2)
+    for row, places in enumerate(batch.word_starts):
+        real = places >= 0
+        assert np.allclose(scores[row, places[real]], wanted[row, real], atol=1e-5)

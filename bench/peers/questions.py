@@ -49,6 +49,8 @@ class QuestionTrainer(TrainerSide[Question]):
     def __init__(self, files: Path, task: Task[Question, Any], padding: Padding = "max") -> None:
         super().__init__(files, task)
         self.padding = padding
+        self.read: tuple[Sequence[Question], list[Window]] = ((), [])
+        """The dev examples read last, so that scoring them does not tokenise them a second time."""
 
     def model(self) -> Any:
         return self.auto_model.from_pretrained(self.files)
@@ -83,7 +85,9 @@ class QuestionTrainer(TrainerSide[Question]):
         return rows
 
     def dev_rows(self, examples: Sequence[Question]) -> list[Row]:
-        return self.windows(examples)[0]
+        rows, windows = self.windows(examples)
+        self.read = examples, windows
+        return rows
 
     def scores(self, found: EvalPrediction, dev: Sequence[Question]) -> dict[str, float]:
         return answer_scores(dev, self.texts(found.predictions, dev))
@@ -91,10 +95,13 @@ class QuestionTrainer(TrainerSide[Question]):
     def score(self, found: EvalPrediction, dev: Sequence[Question]) -> float:
         return self.scores(found, dev)["f1"]
 
-    def texts(self, logits: Sequence[NDArray[np.float32]], examples: Sequence[Question]) -> list[str]:
+    def texts(self, logits: Any, examples: Sequence[Question]) -> list[str]:
         """The best answer to each question over all its windows. logits: of starts and of ends, (rows, T) each."""
+        known, windows = self.read
+        if known is not examples:
+            windows = self.windows(examples)[1]
         best: dict[int, tuple[float, int, int]] = {}
-        for window, start, end in zip(self.windows(examples)[1], *logits[:2], strict=True):
+        for window, start, end in zip(windows, *logits[:2], strict=True):
             found = best_span(window, start, end)
             if found is not None and found > best.get(window.question, (-np.inf, 0, 0)):
                 best[window.question] = found

@@ -107,8 +107,8 @@ class TransformersPairs:
     def of(model: TaskModel[Any, Any], folder: Path) -> TransformersPairs:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-        head = model.model.head.get_submodule("output")
-        write_huggingface(Pretrained(model.encoder, model.tokenizer, {"classify": head}, model.task.labels), folder)
+        head, labels = model.model.head.get_submodule("output"), tuple(model.task.class_names)
+        write_huggingface(Pretrained(model.encoder, model.tokenizer, {"classify": head}, labels), folder)
         opened = AutoModelForSequenceClassification.from_pretrained(folder).eval()
         return TransformersPairs(AutoTokenizer.from_pretrained(folder), opened)
 

@@ -112,7 +112,11 @@ SHORT = {
 
 
 def test_the_readmes_commands_run(
-    corpus: Path, labelled: tuple[Path, Path], pretrained_runs: dict[str, Path], tmp_path: Path
+    corpus: Path,
+    labelled: tuple[Path, Path],
+    pretrained_runs: dict[str, Path],
+    tiny_examples: dict[str, list[Any]],
+    tmp_path: Path,
 ) -> None:
     """In their order, on a small text and for a few steps; everything else as it stands there.
 
@@ -123,14 +127,21 @@ def test_the_readmes_commands_run(
     for name, source in (("train", labelled[0]), ("dev", labelled[1]), ("test", labelled[1])):
         shutil.copy(source, tmp_path / f"{name}.csv")
         (tmp_path / f"{name}.conll").write_text("In O\nRome B-LOC\n\n" * 12)
-    commands = re.findall(r"^(?:echo .* \| )?headstart (.*)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    pairs = [{"gold_label": e.label, "sentence1": e.first, "sentence2": e.second} for e in tiny_examples["pair"]]
+    for name in ("train", "dev"):
+        (tmp_path / f"snli_{name}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+        (tmp_path / f"{name}-v1.1.json").write_text(json.dumps(squad_json(tiny_examples["qa"], "1.1")))
+    (tmp_path / "report.txt").write_text("It was signed in Rome .\nAda signed it .\n")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(?:(?:echo|printf) .* \| )?headstart (.*)", readme, re.M)
     assert {command.split()[0] for command in commands} == {
         *("pretrain", "transfer", "evaluate", "compare", "predict", "export", "reproduce", "probe", "fill", "next")
     }
     for command in commands:
         words = shlex.split(command.replace("--budget 1h", "").replace("50,200,1000", "10,20"), comments=True)
         words = ["tiny" if word == "mini" else word for word in words]
-        done = headstart(*words, *SHORT.get(words[0], []), cwd=tmp_path, input="A warm film .\n")
+        given = "A man sleeps .\tNobody is awake .\n" if "runs/nli" in words else "A warm film .\n"
+        done = headstart(*words, *SHORT.get(words[0], []), cwd=tmp_path, input=given)
         assert done.returncode == 0, f"{command}: {done.stderr}"
     assert (tmp_path / "compared" / "report.html").exists()
 

@@ -114,8 +114,8 @@ def test_examples_show_every_row_and_mark_what_is_right_in_words_too(rendered: t
     assert re.findall(r"<h3>(.*?)</h3>", page) == ["BERT does better: 12 of 200", "Every row is right: 90 of 200"]
     assert page.count('<div class="example">') == 3
     assert page.count("…so <mark>&lt;i&gt;good&lt;/i&gt; &amp; &#34;fun&#34; 🎬</mark>.</p>") == 3
-    said = "Scratch label 0.0 probability 0 % ✗ wrong ELMo, frozen label 0.625 probability 1 % ≈ partly right, accuracy 62 %"
-    assert text.count(f"{said} BERT, fine-tuned label 1.0 probability 2 % ✓ right") == 3
+    said = "ELMo, frozen label 0.625 probability 1 % ≈ partly right, accuracy 62 % BERT, fine-tuned label 1.0"
+    assert text.count(f"Scratch label 0.0 probability 0 % ✗ wrong {said} probability 2 % ✓ right") == 3
     assert page.count('aria-hidden="true">✓') == 3
     assert "best seed with 1,000 labelled examples" in text
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headstart.errors import ConfigError, DataError
 from headstart.heads.classify import ClassifyHeadConfig
 from headstart.heads.tag import TagHeadConfig
-from headstart.tasks.base import Passage, Scores
+from headstart.tasks.base import Passage, Scores, Units
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.spans import Scheme, convert, illegal_places, spans_of
 from headstart.tasks.tag import Tag, Tags
@@ -48,6 +48,14 @@ class LetterTokens:
     """Every letter is a token."""
 
     longest: int
+    together: bool = False
+
+    @property
+    def stride(self) -> int:
+        return self.longest // 4
+
+    def units(self, text: str) -> Units:
+        raise AssertionError("tagging reads words")
 
     def tokens_per_word(self, words: Sequence[str]) -> NDArray[np.int64]:
         return np.array([len(word) for word in words], dtype=np.int64)
@@ -227,7 +235,7 @@ def test_many_examples_are_decoded_as_each_alone() -> None:
 def test_windows_give_the_tags_of_one_pass_where_words_are_read_alone(tiny_examples: dict[str, list[Any]]) -> None:
     """Static vectors and no recurrent cell: a word's emissions do not depend on where a window begins."""
     train: list[TaggedSentence] = tiny_examples["tag"]
-    task, start = Tag.learn(train), Start(SCRATCH, SCRATCH, None)
+    task, start = Tag.learn(train), Start(SCRATCH, SCRATCH)
     network = {"cell": "none", "decoder": "constrained"}
     wide, narrow = (settings_for(Tag, start, "frozen", {"longest": n, "network": network}) for n in (1_000, 8))
     whole = freshly_initialised(0, lambda: untrained(start, wide, task, train)).frozen()

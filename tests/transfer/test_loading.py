@@ -32,31 +32,9 @@ transformers.logging.set_verbosity_error()
 POSITIONS = 32
 ROOM = POSITIONS - 3
 """Pieces of two texts beside [CLS] and two [SEP]; odd, so that one of two long texts keeps a piece more."""
-PIECES = [
-    *SPECIALS,
-    *["the", "old", "act", "##or", "##s", "like", "film", "a", "dog", "##gy", "runs", "in", "garden", ".", ",", "?"],
-    *"bcdefghij",
-]
-WORDS = [
-    "the",
-    "old",
-    "actor",
-    "actors",
-    "likes",
-    "film",
-    "a",
-    "dog",
-    "doggy",
-    "runs",
-    "in",
-    "garden",
-    ".",
-    ",",
-    "?",
-    "b",
-    "c",
-    "unknown",
-]
+TEXT = "the old actor actors likes film a dog doggy runs in garden . , ? b c unknown"
+SPLIT = "the old act ##or ##s like film a dog ##gy runs in garden . , ? b c d e f"
+WORDS, PIECES = TEXT.split(), [*SPECIALS, *SPLIT.split()]
 
 
 def sentence(rng: random.Random, words: int) -> str:
@@ -143,7 +121,7 @@ def test_pairs_are_read_as_transformers_reads_them(classifier: tuple[Path, Any])
         with torch.no_grad():
             torch.testing.assert_close(ours, model(**theirs).logits[0], rtol=0, atol=1e-5)
         cut += row.cut
-    assert 20 < cut < len(examples) - 20
+    assert 10 < cut < len(examples) - 10
     assert loaded.answers(examples).truncated == cut
 
 
@@ -213,7 +191,7 @@ def test_a_task_that_does_not_fit_the_head_is_refused(classifier: tuple[Path, An
         headstart.load_task_model(classifier[0], task="qa")
     with pytest.raises(ConfigError, match=r"its head is for the task qa; got 'pair', sentence pairs\."):
         headstart.load_task_model(answerer[0], task="nli")
-    with pytest.raises(ConfigError, match="No task called 'pairs'. Did you mean 'pair'"):
+    with pytest.raises(ConfigError, match=r"No task called 'pairs'\. Did you mean 'pair'"):
         headstart.load_task_model(classifier[0], task="pairs")
     with pytest.raises(CheckpointError, match=r"is a model for question answering; load it with"):
         headstart.load_classifier(answerer[0])
@@ -221,7 +199,7 @@ def test_a_task_that_does_not_fit_the_head_is_refused(classifier: tuple[Path, An
 
 def test_an_encoder_without_a_head_says_how_to_train_one(tmp_path: Path) -> None:
     made(tmp_path / "bert", "BertModel")
-    with pytest.raises(CheckpointError, match="without a trained head. Train one on it first: headstart transfer qa "):
+    with pytest.raises(CheckpointError, match=r"without a trained head\. Train .* headstart transfer qa "):
         headstart.load_task_model(tmp_path / "bert", task="qa")
 
 
@@ -264,11 +242,12 @@ def test_an_exported_model_comes_back_as_the_same_task(
     back = headstart.load_task_model(tmp_path / "hf")
     assert back.task == task
     assert (back.longest, back.stride) == (own.longest, own.stride)
-    examples: list[Any] = {
+    examples_of: dict[str, list[Any]] = {
         "classify": [TextExample(pair.first) for pair in pairs()],
         "pair": pairs(),
         "qa": [Question(f"q{n}", pair.first, pair.second) for n, pair in enumerate(pairs())],
-    }[task.name]
+    }
+    examples = examples_of[task.name]
     for found, wanted in zip(back.answers(examples).answers, own.answers(examples).answers, strict=True):
         if task.name == "qa":
             assert found == wanted

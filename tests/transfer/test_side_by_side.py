@@ -106,8 +106,8 @@ def test_a_long_text_is_cut_to_the_same_words_for_all(pretrained_runs: dict[str,
     model = untrained(start, settings_for(Classify, start, "frozen", {"longest": 9}), Classify(("bad", "good")), [])
     rows = model.rows(Passage(" ".join(f"unusual{n}" for n in range(40))))
     assert len(rows[0][0].word_starts) == len(rows[1][0].word_starts) < 40
-    assert all(row.cut for row in rows)
-    assert len(rows[1].ids) <= 9 + start.pretrained[1].encoder.marks
+    assert all(row.cut for (row,) in rows)
+    assert len(rows[1][0].ids) <= 9 + start.pretrained[1].encoder.marks
 
 
 def test_kept_words_by_hand() -> None:

@@ -58,7 +58,9 @@ class Pair(OneLabel[PairExample]):
     @classmethod
     def defaults(cls, how: str, joins: bool = False) -> Table:
         if how in ("finetune", "gradual") and joins:
-            return {"network": {"reads": "together", "cell": "none", "dropout": 0.1}}
+            # A thousand pairs of SNLI needed 250 steps: after 100 accuracy was eleven points lower.
+            fitting = {"epochs": 2.0, "min_steps": 250}
+            return {"network": {"reads": "together", "cell": "none", "dropout": 0.1}, "fitting": fitting}
         return {}
 
     def passages(self, example: PairExample, tokenized: Tokenized) -> list[Passage]:

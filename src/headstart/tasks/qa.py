@@ -238,9 +238,8 @@ class Qa(Task[Question, Answered]):
             return "never an answer", [self.answer("", [], 0.0) for _ in examples]
         lengths = [len(split_words(answers[0].text)) for question in train if (answers := gold_answers(question))]
         words = max(1, median_low(lengths))
-        return f"the first {words} words of the context", [
-            first_words(question.context, words) for question in examples
-        ]
+        title = "the first word of the context" if words == 1 else f"the first {words} words of the context"
+        return title, [first_words(question.context, words) for question in examples]
 
     def collapsed(self, answers: Sequence[Answered]) -> bool:
         return len(answers) > 1 and len({(answer.start, answer.end) for answer in answers}) == 1

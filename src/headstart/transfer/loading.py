@@ -144,11 +144,11 @@ def plain_bert(loaded: TaskModel[Any, Any]) -> Pretrained:
     check_exportable(loaded)
     head = loaded.model.head
     if not (loaded.encoder.pools and head.is_plain and loaded.model.only_reader.takes_top_layer):
-        remedy = " --pool first" if isinstance(loaded.task, Classify) else ""
-        onnx = "" if isinstance(loaded.task, Tag) else "Export it --to onnx, or fit "
+        instead = "Fit" if isinstance(loaded.task, Tag) else "Export it --to onnx, or fit"
+        pool = " --pool first" if isinstance(loaded.task, Classify) else ""
         raise ConfigError(
             "This model's head is not the plain one that Hugging Face's BERT has: a linear layer on BERT's own vector "
-            f"of the sequence, or on each piece. {onnx or 'Fit '}one from a BERT with --how finetune{remedy}."
+            f"of the sequence, or on each piece. {instead} one from a BERT with --how finetune{pool}."
         )
     return Pretrained(
         loaded.encoder,
