@@ -23,7 +23,7 @@ from bench.samples import squad_dev, squad_train
 from bench.works import NEW_WIKI, SQUAD_DEV, SQUAD_TRAIN
 from headstart.config import Table
 from headstart.tasks.qa import Qa
-from headstart.tasks.squad import Question
+from headstart.tasks.questions import Question
 
 QUESTIONS_AS_THEIRS: Table = {
     "longest": LONGEST - 2,  # the third mark of a pair is counted

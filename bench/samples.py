@@ -24,8 +24,9 @@ from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.pair import Pair
 from headstart.tasks.pair_reading import PairExample, PairInputConfig
+from headstart.tasks.questions import Question
 from headstart.tasks.reading import ExamplesConfig
-from headstart.tasks.squad import QaInputConfig, Question, read_questions
+from headstart.tasks.squad import QaInputConfig, read_questions
 from headstart.tasks.tag import Tag
 from headstart.tasks.tag_inputs import TagInputConfig
 

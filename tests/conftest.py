@@ -258,7 +258,7 @@ def tiny_pairs(n: int, seed: int) -> list[Any]:
 
 def tiny_questions(n: int, seed: int) -> list[Any]:
     """Who does what, in a context of three sentences."""
-    from headstart.tasks.squad import GoldAnswer, Question
+    from headstart.tasks.questions import GoldAnswer, Question
 
     rng = random.Random(seed)
     found = []

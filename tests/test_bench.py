@@ -27,7 +27,8 @@ from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.pair import Pair
 from headstart.tasks.pair_reading import PairExample
 from headstart.tasks.qa import Qa
-from headstart.tasks.squad import GoldAnswer, Question, squad_json
+from headstart.tasks.questions import GoldAnswer, Question
+from headstart.tasks.squad import squad_json
 from headstart.tasks.tag import Tag
 from headstart.text.wordpiece import SPECIALS, build_wordpiece
 from headstart.transfer.fitting import epoch_batches

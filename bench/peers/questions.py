@@ -19,7 +19,7 @@ from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding,
 from bench.peers.trainer import Row, TrainerSide
 from headstart.tasks.base import Task
 from headstart.tasks.qa_scores import exact_match, f1
-from headstart.tasks.squad import GoldAnswer, Question
+from headstart.tasks.questions import GoldAnswer, Question
 
 LONGEST, STRIDE = 384, 128
 MOST_CANDIDATES, LONGEST_ANSWER = 20, 30

@@ -11,8 +11,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from headstart.tasks.squad import squad_json
 
 TINY = ["--size", "tiny", "--set", "encoder.width=16", "--set", "encoder.inner=32", "--set", "objective.length=32"]
 ROOT = Path(__file__).parents[2]

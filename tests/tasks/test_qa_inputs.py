@@ -9,7 +9,8 @@ import pytest
 
 from headstart.errors import DataError
 from headstart.tasks.qa_inputs import questions_about, read_context, read_unanswered
-from headstart.tasks.squad import GoldAnswer, QaInputConfig, Question, question_line, squad_json
+from headstart.tasks.questions import GoldAnswer, Question
+from headstart.tasks.squad import QaInputConfig, question_line, squad_json
 
 RECORD = {"n": [1], "context": "Rome\r\n is é old.\t", "question": "How old?", "answers": "ignored"}
 

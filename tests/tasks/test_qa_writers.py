@@ -11,7 +11,8 @@ from headstart.tasks.answer_search import Answered
 from headstart.tasks.qa_inputs import read_unanswered
 from headstart.tasks.qa_scores import exact_match, f1, normalised
 from headstart.tasks.qa_writers import AnswerLines, AnswerView, SquadPredictions
-from headstart.tasks.squad import QaInputConfig, Question, read_questions
+from headstart.tasks.questions import Question
+from headstart.tasks.squad import QaInputConfig, read_questions
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 REAL = sorted([*DATA.glob("squad/*.json.gz"), *DATA.glob("squadshifts/*.json.gz")])

@@ -6,8 +6,8 @@ from headstart.tasks.labels import Prediction
 from headstart.tasks.pair import Pair
 from headstart.tasks.pair_reading import PairExample
 from headstart.tasks.qa import Qa
+from headstart.tasks.questions import GoldAnswer, Question
 from headstart.tasks.shown import LONGEST_TEXT, AnswerText, Segment, ShownText, marked, part_around, shortened
-from headstart.tasks.squad import GoldAnswer, Question
 from headstart.tasks.tag import Tag
 
 CONTEXT = "".join(f"word{number} " for number in range(100)) + '<b>Ñandú 🦤 & "co"</b> ' + "and so on " * 50

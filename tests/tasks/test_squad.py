@@ -9,16 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from headstart.errors import DataError
-from headstart.tasks.squad import (
-    GoldAnswer,
-    QaInputConfig,
-    Question,
-    QuestionFile,
-    mixed_versions,
-    question_line,
-    read_questions,
-    squad_json,
-)
+from headstart.tasks.questions import GoldAnswer, Question, QuestionFile, mixed_versions
+from headstart.tasks.squad import QaInputConfig, question_line, read_questions, squad_json
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 REAL = sorted([*DATA.glob("squad/*.json.gz"), *DATA.glob("squadshifts/*.json.gz")])

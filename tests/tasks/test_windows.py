@@ -35,7 +35,9 @@ def test_neighbouring_windows_share_a_quarter_of_their_tokens() -> None:
 def test_windows_by_hand() -> None:
     assert word_windows(np.ones(0, dtype=np.int64), 8) == []
     assert word_windows(np.ones(8, dtype=np.int64), 8) == [(0, 8)]
-    assert word_windows(np.ones(20, dtype=np.int64), 8) == [(0, 8), (5, 13), (10, 18), (15, 20)]
+    assert word_windows(np.ones(20, dtype=np.int64), 8) == [(0, 8), (6, 14), (12, 20)]
+    assert word_windows(np.ones(20, dtype=np.int64), 8, 0) == [(0, 8), (8, 16), (16, 20)]
+    assert word_windows(np.ones(12, dtype=np.int64), 8, 5) == [(0, 8), (3, 11), (6, 12)]
 
 
 def test_a_word_longer_than_a_window_has_one_of_its_own() -> None:

@@ -20,7 +20,7 @@ from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.pair import Pair
 from headstart.tasks.pair_reading import PairExample
 from headstart.tasks.qa import Qa
-from headstart.tasks.squad import Question
+from headstart.tasks.questions import Question
 from headstart.text.wordpiece import SPECIALS, build_wordpiece
 from headstart.transfer.start import Start, settings_for
 from headstart.transfer.task_model import TaskModel, build_model

@@ -15,7 +15,7 @@ from headstart.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from headstart.tasks.base import Task
-    from headstart.tasks.squad import Question
+    from headstart.tasks.questions import Question
 
 PROMPT = "question> "
 QUESTION_ANSWERING = "qa"

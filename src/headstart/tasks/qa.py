@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from headstart.batches.rows import Apart, Joined
@@ -21,20 +20,19 @@ from headstart.heads.span import SpanHead, SpanHeadConfig, span_head, span_loss
 from headstart.metrics import Metric
 from headstart.tasks.answer_search import Answered, AnswerSpan, Candidate, best_spans, merged, probabilities
 from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, cut_sentence, of_class
+from headstart.tasks.contexts import NOWHERE, first_tokens, spans_of, units_of_answer, windows_of
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.qa_inputs import read_unanswered
 from headstart.tasks.qa_scores import QA_F1, best_threshold, by_answer_kind, exact_match, f1
 from headstart.tasks.qa_shown import show_question
 from headstart.tasks.qa_writers import AnswerLines, AnswerView, SquadPredictions
+from headstart.tasks.questions import GoldAnswer, Question, Version, mixed_versions
 from headstart.tasks.shown import Shown
-from headstart.tasks.squad import GoldAnswer, QaInputConfig, Question, Version, mixed_versions, read_questions
-from headstart.tasks.windows import word_windows
+from headstart.tasks.squad import QaInputConfig, read_questions
 from headstart.text.words import split_words, word_spans
 
 MOST_CANDIDATES = 20
 """Answers that are kept of a question, and of each of its windows."""
-NOWHERE = -1
-"""Where an answer begins and ends that is not in the window."""
 
 
 @dataclass(frozen=True)
@@ -297,60 +295,6 @@ def gold_answers(example: Question) -> tuple[GoldAnswer, ...]:
 
 def gold_texts(example: Question) -> list[str]:
     return [answer.text for answer in gold_answers(example)]
-
-
-def first_tokens(text: str, most: int, tokenized: Tokenized) -> tuple[str, int, bool]:
-    """As much of a text, from its beginning, as has `most` tokens; how many it has; whether something was cut.
-
-    A text without units, such as a question of control characters, is replaced by a mark: a passage's first unit stands
-    for "no answer".
-    """
-    units = tokenized.units(text)
-    if not len(units.spans):
-        return "?", 1, False
-    cut = False
-    while (total := int(units.tokens.sum())) > most and len(units.spans) > 1:
-        # What is left may be split otherwise, so that it is counted again.
-        kept = min(max(1, int(np.searchsorted(np.cumsum(units.tokens), most, side="right"))), len(units.spans) - 1)
-        text, cut = text[: units.spans[kept - 1, 1]], True
-        units = tokenized.units(text)
-    return text, total, cut
-
-
-def windows_of(context: str, room: int, tokenized: Tokenized) -> Iterator[tuple[int, str]]:
-    """The context, or overlapping windows of it, each with the character at which it begins.
-
-    Windows begin and end between words; only a word that is longer than a window is divided.
-    """
-    units = tokenized.units(context)
-    if not len(units.spans):
-        return
-    if int(units.tokens.sum()) <= room:
-        yield 0, context
-        return
-    tokens = np.bincount(units.words, weights=units.tokens).astype(np.int64)
-    firsts = np.flatnonzero(np.diff(units.words, prepend=-1))
-    if int(tokens.max()) > room:
-        tokens, firsts = units.tokens, np.arange(len(units.spans))
-    lasts = np.append(firsts[1:], len(units.spans)) - 1
-    for first, end in word_windows(tokens, room, min(tokenized.stride, room // 2)):
-        start, stop = int(units.spans[firsts[first], 0]), int(units.spans[lasts[end - 1], 1])
-        yield start, context[start:stop]
-
-
-def spans_of(passage: Passage) -> NDArray[np.int64]:
-    if passage.spans is None:
-        raise TypeError("passages of a context tell which characters their units cover; got one that does not")
-    return passage.spans
-
-
-def units_of_answer(spans: NDArray[np.int64], answer: GoldAnswer) -> tuple[int, int]:
-    """The first and the last unit of an answer, or NOWHERE if the window does not hold all of it."""
-    start, end = answer.start, answer.start + len(answer.text)
-    inside = np.flatnonzero((spans[:, 1] > start) & (spans[:, 0] < end))
-    if not len(inside) or start < spans[0, 0] or end > spans[-1, 1]:
-        return NOWHERE, NOWHERE
-    return int(inside[0]), int(inside[-1])
 
 
 def candidates(passage: Passage, scores: Scores, longest: int) -> tuple[list[AnswerSpan], float]:

@@ -6,16 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from headstart.errors import DataError
-from headstart.tasks.squad import (
-    SQUAD,
-    QaInputConfig,
-    Question,
-    in_articles,
-    in_json_lines,
-    new_question,
-    squad_document,
-    with_own_ids,
-)
+from headstart.tasks.questions import Question, with_own_ids
+from headstart.tasks.squad import SQUAD, QaInputConfig, in_articles, in_json_lines, new_question, squad_document
 from headstart.text.files import Source
 from headstart.text.formats import without_surrogates
 from headstart.text.lines import STANDARD_INPUT, StandardInput

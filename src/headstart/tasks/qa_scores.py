@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from headstart.metrics import Metric, mean, share
-from headstart.tasks.squad import Version
+from headstart.tasks.questions import Version
 
 QA_F1 = Metric("f1", "F1", ("f1", "questions"), share)
 HAS_ANSWER, NO_ANSWER = "HasAns", "NoAns"

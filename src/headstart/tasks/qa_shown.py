@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headstart.config import Table
+from headstart.tasks.questions import Question
 from headstart.tasks.shown import AnswerText, Segment, Shown, ShownText, marked, part_around, shortened
-from headstart.tasks.squad import Question
 
 AROUND_GOLD = 240
 """Characters of the context that are shown with the gold answer."""

@@ -10,13 +10,12 @@ from headstart.errors import DataError
 from headstart.tasks.answer_search import Answered
 from headstart.tasks.base import Task, Writer
 from headstart.tasks.prediction_writers import one_line
-from headstart.tasks.squad import Question
+from headstart.tasks.questions import Question
+from headstart.tasks.shown import marked, part_around
 from headstart.tasks.tag_view import without_controls
 
 AROUND = 50
 """Characters of the context that the view shows on each side of an answer."""
-LONGEST_WORD = 20
-"""How far the view looks for a space, so as not to cut a word."""
 BOLD_REVERSE, PLAIN = "\x1b[1;7m", "\x1b[0m"
 
 Pairs = Iterable[tuple[Question, Answered]]
@@ -83,32 +82,9 @@ def shown(context: str, answer: Answered, before: str, after: str) -> str:
     """An answer in its context. before, after: what marks the answer."""
     if not answer.text:
         return "no answer"
-    first, last = left_cut(context, answer.start - AROUND), right_cut(context, answer.end + AROUND)
-    return "".join(
-        [
-            "…" if first > 0 else "",
-            visible(context[first : answer.start]).lstrip(),
-            f"{before}{visible(context[answer.start : answer.end])}{after}",
-            visible(context[answer.end : last]).rstrip(),
-            "…" if last < len(context) else "",
-        ]
-    )
-
-
-def left_cut(context: str, place: int) -> int:
-    """Where to begin at or after a place: after the next space, if there is one near; 0 if the place is before it."""
-    if place <= 0:
-        return 0
-    near = (at + 1 for at in range(place - 1, place + LONGEST_WORD) if context[at].isspace())
-    return next(near, place)
-
-
-def right_cut(context: str, place: int) -> int:
-    """Where to end at or before a place: before the last space, if there is one near."""
-    if place >= len(context):
-        return len(context)
-    near = (at for at in range(place, place - LONGEST_WORD, -1) if context[at].isspace())
-    return next(near, place)
+    part = part_around(context, answer.start, answer.end, len(answer.text) + 2 * AROUND)
+    pieces = marked(context, answer.start, answer.end, part)
+    return "".join(f"{before}{visible(one.text)}{after}" if one.marked else visible(one.text) for one in pieces)
 
 
 def visible(text: str) -> str:

@@ -13,7 +13,7 @@ from headstart.tasks.base import Passage, Scores
 def word_windows(tokens: NDArray[np.int64], longest: int, stride: int | None = None) -> list[tuple[int, int]]:
     """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word; none for no words.
 
-    tokens: of each word. Neighbouring windows share about `stride` tokens, by default a quarter of them, so that every
+    tokens: of each word. Neighbouring windows share `stride` tokens or one word more, by default a quarter of them, so that every
     word but those at the ends of the document has context on both sides in one of them.
     """
     shared_tokens = longest // 4 if stride is None else stride
@@ -27,7 +27,7 @@ def word_windows(tokens: NDArray[np.int64], longest: int, stride: int | None = N
         if end >= len(tokens):
             break
         # Go on where the last tokens of this window begin, and at least one word further.
-        shared = int(np.searchsorted(ends, before + longest - shared_tokens, side="left"))
+        shared = int(np.searchsorted(ends, before + longest - shared_tokens, side="right"))
         start = min(max(shared, start + 1), end)
     return windows
 

@@ -17,7 +17,7 @@ from headstart.config import nearest
 from headstart.errors import ConfigError, DataError
 from headstart.tasks.conll import TaggedSentence
 from headstart.tasks.pair_reading import PairExample
-from headstart.tasks.squad import GoldAnswer, Question, fault_of
+from headstart.tasks.questions import GoldAnswer, Question, fault_of
 from headstart.tasks.tag_inputs import sentence_of_text
 from headstart.text.formats import clean, clean_word, without_surrogates
 

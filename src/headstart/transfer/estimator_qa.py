@@ -15,7 +15,7 @@ from headstart.errors import ConfigError
 from headstart.tasks.answer_search import Answered
 from headstart.tasks.base import Task, of_class
 from headstart.tasks.qa import Qa
-from headstart.tasks.squad import Question
+from headstart.tasks.questions import Question
 from headstart.transfer.estimator_base import TransferEstimator
 from headstart.transfer.estimator_input import Questions, answered_questions, checked_questions
 from headstart.weights.sources import Source
