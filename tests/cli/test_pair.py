@@ -182,3 +182,9 @@ def test_a_label_that_training_never_showed_is_named(cli, table: Path, tmp_path:
 
 def test_a_line_without_a_tab_is_named(cli, run: Path) -> None:
     assert "standard input:1: expected two texts with one tab" in cli.refusal("predict", run, input="one text\n")
+
+
+def test_pairs_before_a_broken_line_are_answered_first(cli, run: Path, pairs: list[Any]) -> None:
+    done = cli.ended("predict", run, input=f"{pairs[0].first}\t{pairs[0].second}\none text\n")
+    assert "standard input:2: expected two texts" in str(done.exception)
+    assert labels_in(done.stdout) == [pairs[0].label]

@@ -43,3 +43,10 @@ def test_a_mix_without_gamma() -> None:
 def test_forgetting_comes_with_a_verdict(after: float, verdict: str) -> None:
     text = forgetting_text(Forgetting(20.0, after))
     assert f"from 20.0 to {after:.1f} ({after / 20:.2f} times): it forgot {verdict} of its pretraining" in text
+
+
+def test_a_task_without_labels_has_a_card_without_them() -> None:
+    card = task_card(replace(RESULTS, classes=[]))
+    assert "label" not in card.splitlines()[0]
+    assert "Labels" not in card
+    assert "collapsed: one answer only" in card

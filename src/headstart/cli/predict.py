@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headstart.cli.options import LABELLED, UNLABELLED, Longest, Stride, input_settings, reader_options
+from headstart.errors import HeadstartError
 
 if TYPE_CHECKING:
     from headstart.tasks.base import Page, Task, Writer
@@ -198,5 +198,17 @@ def write(text: str) -> None:
 
 
 def in_chunks(examples: Iterator[Any]) -> Iterator[list[Any]]:
-    while chunk := list(itertools.islice(examples, PREDICTED_AT_ONCE)):
+    """What stands before a line that cannot be read is answered before that is told."""
+    chunk: list[Any] = []
+    try:
+        for example in examples:
+            chunk.append(example)
+            if len(chunk) == PREDICTED_AT_ONCE:
+                yield chunk
+                chunk = []
+    except HeadstartError:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
         yield chunk

@@ -13,8 +13,8 @@ from headstart.tasks.base import Passage, Scores
 def word_windows(tokens: NDArray[np.int64], longest: int, stride: int | None = None) -> list[tuple[int, int]]:
     """Windows (first word, end) that cover all words, each of at most `longest` tokens or one word; none for no words.
 
-    tokens: of each word. Neighbouring windows share `stride` tokens or one word more, by default a quarter of them, so that every
-    word but those at the ends of the document has context on both sides in one of them.
+    tokens: of each word. Neighbouring windows share `stride` tokens or one word more, by default a quarter of them, so
+    that every word but those at the ends of the document has context on both sides in one of them.
     """
     shared_tokens = longest // 4 if stride is None else stride
     ends = np.cumsum(tokens)
