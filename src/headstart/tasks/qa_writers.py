@@ -84,7 +84,8 @@ def shown(context: str, answer: Answered, before: str, after: str) -> str:
         return "no answer"
     part = part_around(context, answer.start, answer.end, len(answer.text) + 2 * AROUND)
     pieces = marked(context, answer.start, answer.end, part)
-    return "".join(f"{before}{visible(one.text)}{after}" if one.marked else visible(one.text) for one in pieces)
+    shown = (f"{before}{visible(one.text)}{after}" if one.marked else visible(one.text) for one in pieces)
+    return "".join(shown).strip()
 
 
 def visible(text: str) -> str:
