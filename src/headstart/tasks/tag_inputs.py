@@ -18,6 +18,7 @@ from headstart.text.words import word_spans
 
 PLAIN = (".txt", ".md", ".csv", ".parquet", ".txt.gz", ".md.gz", ".csv.gz", ".parquet.gz")
 JSON = (".jsonl", ".jsonl.gz")
+InputKind = Literal["text", "columns", "words"]
 
 
 class TagInputConfig(Section):
@@ -32,19 +33,13 @@ class TagInputConfig(Section):
     label_field: str | None = None
     """JSON lines: the key with the tags."""
 
-    input_as: Literal["text", "columns", "words"] | None = None
+    input_as: InputKind | None = None
     """What `predict` reads: plain text, CoNLL columns, or JSON lines with words; unset: by the file's suffix."""
 
 
 def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSentence]:
     """Examples without gold tags. Each text (a line, or a record) is one example, with its sentences marked."""
-    name = Path(source).name.lower()
-    kind = config.input_as
-    if kind is None:
-        is_text = source == STANDARD_INPUT or name.endswith(PLAIN) or config.text_field is not None
-        kind = "text" if is_text else "columns"
-        if name.endswith(JSON):
-            kind = "words" if has_words(source, config.text_field) else "text"
+    kind = config.input_as or input_kind(source, config.text_field)
     if kind == "text":
         for found in read_inputs(source, config.text_field):
             yield sentence_of_text(found.text, found.where)
@@ -53,6 +48,15 @@ def read_sentences(source: str, config: TagInputConfig) -> Iterator[TaggedSenten
         yield from (replace(sentence, tags=None) for sentence in read_columns(source, tag_required=False))
     else:
         yield from read_jsonl(source, config.text_field, with_tags=False)
+
+
+def input_kind(source: str, text_field: str | None) -> InputKind:
+    """What a file holds, by its suffix, and JSON lines by their first line."""
+    name = Path(source).name.lower()
+    if name.endswith(JSON):
+        return "words" if has_words(source, text_field) else "text"
+    is_text = source == STANDARD_INPUT or name.endswith(PLAIN) or text_field is not None
+    return "text" if is_text else "columns"
 
 
 def has_words(source: str, field: str | None) -> bool:
