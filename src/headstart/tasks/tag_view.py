@@ -96,17 +96,23 @@ def html_page(sentences: Sequence[MarkedSentence], title: str) -> str:
     counts = Counter(span.type for sentence in sentences for span in sentence.spans)
     colours = colours_of(counts)
     paragraphs = [f'<p dir="auto">{marked(sentence, colours)}</p>' for sentence in sentences]
-    key = "\n".join(f"<li>{mark_of('', type, colours)} {count:,}</li>" for type, count in sorted(counts.items()))
+    key = [f"<li>{mark_of('', type, colours)} {count:,}</li>" for type, count in sorted(counts.items())]
     summary = f"{counted(len(sentences), 'sentence', 'sentences')}, {counted(counts.total(), 'entity', 'entities')}"
+    return page_of(title, summary, key, paragraphs)
+
+
+def page_of(title: str, summary: str, key: Sequence[str], body: Sequence[str], style: str = "") -> str:
+    """A page with its header. key: list items that explain the colours; style: rules besides STYLE."""
+    listed = "\n".join(key)
     page = [
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>',
-        f"<style>{STYLE}</style>\n</head>\n<body>",
+        f"<style>{STYLE}{style}</style>\n</head>\n<body>",
         f'<header>\n<h1>{escape(title)}</h1>\n<p class="soft">{summary}</p>',
-        f'<ul aria-label="Types">\n{key}\n</ul>' if key else "",
+        f'<ul aria-label="Types">\n{listed}\n</ul>' if key else "",
         "</header>\n<main>",
-        *paragraphs,
+        *body,
         "</main>\n</body>\n</html>\n",
     ]
     return LONE_SURROGATE.sub("\ufffd", "\n".join(page))
