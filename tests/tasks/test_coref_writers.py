@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from headstart.tasks.coref_documents import Chain, Chains, CorefDocument
+from headstart.tasks.coref_documents import Chain, Chains, CorefDocument, Mention, sorted_chains
 from headstart.tasks.coref_reading import read_documents
 from headstart.tasks.coref_text import document_of_text
 from headstart.tasks.coref_writers import (
@@ -142,6 +143,30 @@ def test_a_text_gets_columns_that_are_read_again(tmp_path: Path) -> None:
     assert (again.words, again.sentences, again.chains) == (DOCUMENT.words, DOCUMENT.sentences, (ANNA, DOG))
     empty = document_of_text("", "nothing")
     assert columns_of(empty, ()) == "#begin document (nothing); part 000\n#end document\n"
+
+
+def test_any_chains_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """Mentions of two chains may cross, and be the same words; those of one chain are nested or apart."""
+    rng = random.Random(11)
+    path = tmp_path / "some.conll"
+    for _ in range(60):
+        length = rng.randint(1, 12)
+        words = CorefDocument("d", "0", tuple("abcdefghijkl"[:length]), ((0, length),), None)
+        chains = sorted_chains(filter(None, (apart_or_nested(rng, length) for _ in range(rng.randint(0, 4)))))
+        path.write_text(columns_of(words, chains), encoding="utf-8")
+        (again,) = read_documents(path).documents
+        assert again.chains == chains
+        assert columns_of(again, chains) == path.read_text(encoding="utf-8")
+
+
+def apart_or_nested(rng: random.Random, length: int) -> list[Mention]:
+    kept: list[Mention] = []
+    for _ in range(rng.randint(1, 5)):
+        first = rng.randrange(length)
+        end = rng.randint(first + 1, length)
+        if all(end <= a or b <= first or (a <= first and end <= b) or (first <= a and b <= end) for a, b in kept):
+            kept.append((first, end))
+    return kept
 
 
 def test_the_order_of_edges_in_a_cell() -> None:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from headstart.tasks.coref_documents import Chain, CorefDocument
-from headstart.tasks.tag_view import COLOURS, NO_BREAK_SPACE, STYLE, counted, without_controls
-from headstart.text.formats import LONE_SURROGATE
+from headstart.tasks.tag_view import COLOURS, NO_BREAK_SPACE, counted, page_of, without_controls
 
 LEGEND_CHARACTERS = 40
 Resolved = tuple[CorefDocument, Sequence[Chain]]
@@ -103,13 +102,8 @@ def html_page(resolved: Sequence[Resolved], title: str) -> str:
         ]
     )
     most = max((len(found) for _, found in resolved), default=0)
-    page = PAGE.format(
-        title=escape(title),
-        style=STYLE + OWN_STYLE + "".join(hover_rule(number) for number in range(most)),
-        summary=summary,
-        sections="\n".join(section(document, found) for document, found in resolved),
-    )
-    return LONE_SURROGATE.sub("\ufffd", page)
+    rules = OWN_STYLE + "".join(hover_rule(number) for number in range(most))
+    return page_of(title, summary, [], [section(document, found) for document, found in resolved], rules)
 
 
 def section(document: CorefDocument, chains: Sequence[Chain]) -> str:
@@ -161,24 +155,4 @@ OWN_STYLE = """
 h2 { font-size: 1.1rem; margin: 2rem 0 0; overflow-wrap: anywhere; }
 mark mark { padding-block: 0; }
 mark.alone { background: none; border-style: dotted; }
-"""
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
-<h1>{title}</h1>
-<p class="soft">{summary}</p>
-</header>
-<main>
-{sections}
-</main>
-</body>
-</html>
 """
