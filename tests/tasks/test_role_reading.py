@@ -104,6 +104,7 @@ def test_nested_arguments_are_left_out_and_told(tmp_path: Path) -> None:
         (("want.01 (V*) *", "want.01 * (V*)"), ":2: the word 'want' has a frame in column 8, but no bracket (V*)"),
         (("*)) sleep", "*)) [x] sleep"), ":4: has 11 columns, but line 1, the first of this sentence, has 10"),
         ((" (V*) *\n", " (V*)\n"), ":2: has 9 columns, but line 1, the first of this sentence, has 10"),
+        (("d 1 0 Oh UH * - -", "Oh UH"), ":6: has 2 columns, but the layout of PropBank has at least 8"),
         (("d 0 0 Cats", "d 0 Cats"), ":1: has 9 columns, separated by spaces. This is neither PropBank's layout"),
     ],
 )
@@ -111,6 +112,11 @@ def test_broken_columns_are_told_with_their_line(tmp_path: Path, change: tuple[s
     broken = PROPBANK.replace(*change, 1)
     assert broken != PROPBANK
     assert message in told(file_of(tmp_path, broken))
+
+
+def test_an_empty_word_is_told(tmp_path: Path) -> None:
+    broken = PROPBANK.replace("sleep VB", " VB").replace(" ", "\t")
+    assert ":4: column 4, the word, is empty" in told(file_of(tmp_path, broken))
 
 
 def test_a_missing_column_of_conll_2012_is_told(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from headstart.tasks.role_inputs import sentences_of_text
-from headstart.tasks.role_view import html_page, role_colours, terminal_view
+from headstart.tasks.role_view import COMMON, html_page, role_colours, terminal_view
 from headstart.tasks.roles import Predicate, Roles, RoleSentence
 from headstart.tasks.spans import Span
+from headstart.tasks.tag_view import COLOURS
 
 WORDS = ("The", "cat", "sat", "on", "the", "mat", ".")
 SAT = Predicate(2, arguments=(Span(0, 2, "ARG0"), Span(2, 3, "V"), Span(3, 6, "ARGM-LOC")))
@@ -60,7 +61,12 @@ def test_the_terminal_keeps_the_text_but_no_controls_and_no_other_sentence() -> 
 def test_continuations_and_references_have_the_colour_of_their_role() -> None:
     colours = role_colours(["ARG1", "C-ARG1", "R-ARG1", "ARG0", "ARGM-LOC"])
     assert colours["ARG1"] == colours["C-ARG1"] == colours["R-ARG1"] != colours["ARG0"]
-    assert role_colours(["ARG1"])["ARG1"] == role_colours([*colours, "ARGM-TMP", "ARG2"])["ARG1"]
+
+
+def test_a_role_keeps_its_colour_whatever_else_is_there() -> None:
+    together = role_colours([*COMMON, "ARGM-CAU", "A0"])
+    assert all(role_colours([role])[role] == number for role, number in together.items())
+    assert len({together[role] for role in COMMON}) == len(COMMON) == len(COLOURS)
 
 
 def test_the_page_is_well_formed_escaped_and_complete() -> None:

@@ -90,13 +90,18 @@ class RoleColumnFile:
     def rows(self, block: Block) -> list[list[str]]:
         """The cells of a sentence, the same number for every word."""
         rows = [cells_of(line, self.tabs) for line in block.lines]
+        layout = self.known_layout()
+        least = layout.before + layout.after
         for number, row in enumerate(rows):
-            if len(row) != len(rows[0]):
+            if len(row) != len(rows[0]) or len(row) < least:
+                wanted = f"line {block.first}, the first of this sentence, has {len(rows[0])}"
+                wanted = wanted if number else f"the layout of {layout.name} has at least {least}"
                 raise DataError(
-                    f"{self.where(block, number)}: has {len(row)} columns, but line {block.first}, the first of this "
-                    f"sentence, has {len(rows[0])}. Every word of a sentence needs the same columns, and a blank line "
-                    f"separates sentences."
+                    f"{self.where(block, number)}: has {len(row)} columns, but {wanted}. Every word of a sentence "
+                    f"needs the same columns, and a blank line separates sentences."
                 )
+            if not row[WORD].strip():
+                raise DataError(f"{self.where(block, number)}: column {WORD + 1}, the word, is empty. Fill it in.")
         return rows
 
     def columns(self, block: Block) -> Columns:

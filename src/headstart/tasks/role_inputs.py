@@ -54,13 +54,15 @@ def sentences_of_text(text: str, where: str = "") -> list[RoleSentence]:
 def in_columns(source: Source) -> Iterator[RoleSentence]:
     """The predicates are not known if the file marks none at all: some of its sentences would have one."""
     file = RoleColumnFile(source)
-    if file.layout is None:  # the word first, as files of tags have it, or CoNLL-U
+    if file.layout is None and not isinstance(source, StandardInput):
+        # The word is first, as files of tags have it, or it is CoNLL-U; the file is read again for that.
         yield from (RoleSentence(found.words, None, found.where) for found in read_columns(source.path, None, False))
         return
+    layout = file.known_layout()
     sentences = []
     for block in file.blocks:
         rows = file.rows(block)
-        predicates = tuple(predicates_of(rows, file.layout))
+        predicates = tuple(predicates_of(rows, layout))
         sentences.append(RoleSentence(words_of(rows), predicates, file.where(block), columns=file.columns(block)))
     given = any(sentence.predicates for sentence in sentences)
     yield from (sentence if given else replace(sentence, predicates=None) for sentence in sentences)

@@ -13,8 +13,9 @@ from headstart.tasks.roles import Predicate, Roles, RoleSentence, base_role, is_
 from headstart.tasks.spans import Span
 from headstart.tasks.tag_view import COLOURS, MarkedSentence, colours_of, counted, mark_of, page_of
 
-CORE = tuple(f"ARG{number}" for number in range(6))
-"""Roles that have the same colours on every page."""
+# Frequent roles of PropBank, as many as there are colours.
+COMMON = [f"ARG{number}" for number in range(5)]
+COMMON += [f"ARGM-{name}" for name in ("ADV", "DIS", "LOC", "MNR", "MOD", "NEG", "TMP")]
 VERB_STYLE = "bold underline"
 INDENT = "  "
 
@@ -30,10 +31,13 @@ def plain(sentence: RoleSentence) -> MarkedSentence:
 
 
 def role_colours(roles: Iterable[str]) -> dict[str, int]:
-    """A number in COLOURS for each role; a continuation or reference has that of its role."""
+    """A number in COLOURS for each role, the same in every sentence; continuations and references have their role's.
+
+    The common roles differ from each other; a rare one has the colour of one of them.
+    """
+    colours = colours_of(COMMON)
     bases = {role: base_role(role) for role in roles}
-    colours = colours_of([*CORE, *bases.values()])
-    return {role: colours[base] for role, base in bases.items()}
+    return {role: (colours if base in colours else colours_of([base]))[base] for role, base in bases.items()}
 
 
 def terminal_view(sentence: RoleSentence, roles: Roles) -> Text:
