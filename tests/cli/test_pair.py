@@ -135,6 +135,7 @@ def test_the_task_of_a_classifier_from_elsewhere(
         (["predict", "{run}", "--context", "{table}", "--question", "who?"], "is a model for sentence pairs. Give its"),
         (["predict", "{run}", "--in", "{table}", "--predictions", "p.json"], "--predictions is for question answering"),
         (["evaluate", "{run}", "--data", "{table}", "--predictions", "p.json"], "--predictions is for question"),
+        (["evaluate", "{run}", "--data", "{table}", "--no-answer-threshold", "0"], "threshold is for question"),
         (["evaluate", "{run}", "--data", "{table}", "--skip-bad"], "--skip-bad is not for sentence pairs"),
         (["predict", "{run}", "--in", "{table}", "--context-field", "x"], "--context-field is not for sentence pairs"),
         (["evaluate", "{run}", "--data", "{table}", "--longest", "0"], "'longest' in the options: must be greater"),

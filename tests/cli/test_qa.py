@@ -170,6 +170,33 @@ def test_questions_without_answer(cli, run_2: Path, questions, unanswerable, tmp
     assert (found["answer"], found["start"], found["end"]) == ("", None, None)
 
 
+def test_a_bert_from_elsewhere_is_told_that_questions_may_have_no_answer(
+    cli, questions, unanswerable, pretrained_runs: dict[str, Path], run: Path, tmp_path: Path
+) -> None:
+    """Its files do not tell whether it was trained on SQuAD 2.0, so that it answers every question until then."""
+    both = write_squad(tmp_path / "both.json", [*questions, *unanswerable], "2.0")
+    own, folder = tmp_path / "own", tmp_path / "hf"
+    given = ["--train", both, "--dev", both, "--from", pretrained_runs["bert"], "--how", "finetune", "--out", own]
+    cli("transfer", "qa", *given, *FAST, "--set", "fitting.min_steps=2")
+    cli("export", own, "--to", "hf", "--out", folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "headstart"}))
+    assert "from elsewhere that was trained on both: --no-answer-threshold 0." in (
+        cli.refusal("evaluate", folder, "--data", both)
+    )
+    for threshold in ("-1e9", "0", "1e9"):
+        asked = ["--data", both, "--no-answer-threshold", threshold]
+        shown = cli("evaluate", folder, *asked, "--longest", "384").stdout
+        assert shown == cli("evaluate", own, *asked).stdout
+        assert ("NoAns        100.0 %" in shown) == (threshold == "-1e9") or threshold == "0"
+    never = cli("predict", folder, "--in", both, "--no-answer-threshold", "-1e9").stdout
+    assert set(answers_in(never)) == {""}
+    assert "" not in answers_in(cli("predict", folder, "--in", both).stdout)
+    refused = cli.refusal("evaluate", run, "--data", both, "--no-answer-threshold", "0")
+    assert "trained on questions that all have an answer" in refused
+    assert "must be a number" in cli.refusal("predict", own, "--in", both, "--no-answer-threshold", "nan")
+
+
 @pytest.mark.parametrize("command", ["transfer", "evaluate"])
 def test_an_answer_that_is_not_in_its_context(cli, run: Path, questions, command: str, tmp_path: Path) -> None:
     bad = replace(questions[0], id="bad", answers=(replace(questions[0].answers[0], text="Zeus"),))

@@ -26,6 +26,14 @@ ReadAs = Annotated[
     str | None,
     typer.Option("--task", help="A BERT classifier from elsewhere: classify, or pair (nli) if it reads pairs."),
 ]
+NoAnswerThreshold = Annotated[
+    float | None,
+    typer.Option(
+        "--no-answer-threshold",
+        help='qa: give "no answer" if it scores higher than the best answer by more than this. Default: that of the '
+        "run; a BERT from elsewhere always answers.",
+    ),
+]
 Predictions = Annotated[
     Path | None,
     typer.Option("--predictions", metavar="FILE", help="qa: also write predictions.json, as SQuAD's scorers read it."),
@@ -40,6 +48,7 @@ def evaluate(
     task: ReadAs = None,
     longest: Longest = None,
     stride: Stride = None,
+    no_answer_threshold: NoAnswerThreshold = None,
     precision: Precision = "float32",
     predictions: Predictions = None,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
@@ -49,7 +58,7 @@ def evaluate(
     from headstart.report.wording import percent
     from headstart.transfer.evaluate import evaluate_model
 
-    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride})
+    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold)
     examples = input_settings(type(loaded.task), reading)
     pages = [] if predictions is None else [PredictionsFile(loaded.task, predictions)]
     done = evaluate_model(loaded, data, examples, run)
@@ -106,6 +115,7 @@ def predict(
     task: ReadAs = None,
     longest: Longest = None,
     stride: Stride = None,
+    no_answer_threshold: NoAnswerThreshold = None,
     precision: Precision = "float32",
     reading: dict[str, Any],
 ) -> None:
@@ -114,7 +124,7 @@ def predict(
     from headstart.config import pick
 
     check_ways(source, context, question or ())
-    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride})
+    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold)
     kind = loaded.task
     check_task(kind, run, source, context)
     config = input_settings(type(kind), reading)
@@ -131,12 +141,16 @@ def predict(
         typer.echo(f"headstart: {kind.cut_note(truncated, loaded.together)}.", err=True)
 
 
-def open_model(run: Path, task: str | None, precision: str, lengths: dict[str, int | None]) -> TaskModel[Any, Any]:
-    """A task model, with other lengths of its sequences and windows where they are given."""
+def open_model(
+    run: Path, task: str | None, precision: str, lengths: dict[str, int | None], threshold: float | None
+) -> TaskModel[Any, Any]:
+    """A task model, with other lengths of its sequences and windows, and another threshold, where they are given."""
     from headstart.config import resolve, settings_of
-    from headstart.transfer.loading import load_task_model
+    from headstart.transfer.loading import load_task_model, with_threshold
 
     loaded = load_task_model(run, precision=precision, task=task)
+    if threshold is not None:
+        loaded = with_threshold(loaded, threshold, run)
     given = {name: value for name, value in lengths.items() if value is not None}
     if not given:
         return loaded

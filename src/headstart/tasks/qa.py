@@ -92,7 +92,8 @@ class Qa(Task[Question, Answered]):
             if self.version == "1.1" and not gold_answers(example):
                 raise DataError(
                     f"{example.where}: the question '{example.id}' has no answer (SQuAD 2.0), and {known_to} all have "
-                    "one (SQuAD 1.1). Train on questions with and without answers, or leave these out."
+                    "one (SQuAD 1.1). Train on questions with and without answers, or leave these out. A BERT from "
+                    "elsewhere that was trained on both: --no-answer-threshold 0."
                 )
 
     def between(self, train: Sequence[Question], dev: Sequence[Question]) -> list[str]:

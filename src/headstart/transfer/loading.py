@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,6 +111,25 @@ def from_plain_bert(
     output: Any = model.head.get_submodule("output")
     output.load_state_dict(pretrained.heads[PLAIN[kind]].state_dict())
     return TaskModel(task, (pretrained.tokenizer,), model, config).frozen()
+
+
+def with_threshold(loaded: TaskModel[Any, Any], threshold: float, where: Path) -> TaskModel[Any, Any]:
+    """A model for questions that gives "no answer" by this threshold.
+
+    The files of a BERT from elsewhere do not tell whether it was trained on questions without answer, so that it
+    answers every question unless the user says otherwise. A run tells it.
+    """
+    task = loaded.task
+    if not isinstance(task, Qa):
+        raise ConfigError(f"--no-answer-threshold is for question answering; {where} is a model for {task.title}.")
+    if math.isnan(threshold):
+        raise ConfigError("--no-answer-threshold must be a number; got nan.")
+    if task.version == "1.1" and is_task_model(where):
+        raise ConfigError(
+            f"--no-answer-threshold: {where} was trained on questions that all have an answer (SQuAD 1.1), so it has "
+            "not learned when to give none. Leave it out, or train on questions with and without answers."
+        )
+    return replace(loaded, task=replace(task, version="2.0", threshold=threshold))
 
 
 def plain_task(pretrained: Pretrained, where: str, wanted: type[Task[Any, Any]] | None) -> type[Task[Any, Any]]:
