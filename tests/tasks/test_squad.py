@@ -221,6 +221,11 @@ def test_an_answer_that_is_not_in_its_context(tmp_path, bad, parts):
     refused(tmp_path / "a.json", document(entry("half", ("Rome", 0), bad)), "question 'half'", "--skip-bad")
 
 
+def test_a_long_question_is_named_by_its_beginning(tmp_path):
+    record = {"context": CONTEXT, "question": "Which of them " * 50, "answers": ["Paris"]}
+    refused(tmp_path / "a.jsonl", lines(record), " ('Which of them ", " them…'): the answer 'Paris' does not occur")
+
+
 def test_a_text_that_does_not_occur(tmp_path):
     record = {"context": CONTEXT, "question": "Which?", "answers": ["Rome", "rome"]}
     refused(tmp_path / "a.jsonl", lines(record), "a.jsonl:1", "'rome' does not occur in the context", "--skip-bad")

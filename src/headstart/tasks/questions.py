@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from headstart.errors import DataError, Remedy
+from headstart.tasks.shown import shortened
 from headstart.text.formats import without_surrogates
 from headstart.text.tables import listed_columns
 
@@ -112,7 +113,7 @@ def checked(found: Iterable[Found], skip_bad: bool) -> tuple[list[Question], lis
             if wrong is None:
                 good.append(GoldAnswer(text, start))
                 continue
-            fault = fault or f"{question.where} ({question.question!r:.100}): {wrong}."
+            fault = fault or f"{question.where} ({shortened(question.question, 100)!r}): {wrong}."
             if not skip_bad:
                 raise DataError(fault, SKIP_BAD)
         if good or fault is None:
