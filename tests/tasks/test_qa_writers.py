@@ -67,6 +67,10 @@ def test_tab_separated_lines():
     assert found == "x y\t0.5000\tWho is it?\n\t0.7500\tWho is it?\n"
 
 
+def test_a_blank_line_gets_an_empty_one():
+    assert AnswerLines(TASK).lines([(Question("1", "", "x y"), NOTHING)]) == "\t\t\n"
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_stay_rows(seed):
     pairs = pairs_of(5, seed)

@@ -58,9 +58,14 @@ class AnswerLines(Writer[Question, Answered]):
 
     def lines(self, pairs: Pairs) -> str:
         return "".join(
-            f"{one_line(answer.text)}\t{answer.probability:.4f}\t{one_line(question.question)}\n"
+            f"{one_line(answer.text)}\t{certainty(question, answer)}\t{one_line(question.question)}\n"
             for question, answer in pairs
         )
+
+
+def certainty(question: Question, answer: Answered) -> str:
+    """The probability of the answer; nothing for a blank line, which asks nothing."""
+    return f"{answer.probability:.4f}" if question.question.strip() else ""
 
 
 class AnswerView(Writer[Question, Answered]):
