@@ -168,6 +168,7 @@ def test_questions_without_answer(cli, run_2: Path, questions, unanswerable, tmp
     assert "\n  no answer  (" in cli("predict", run_2, *asked, "--to", "view").stdout
     (found,) = objects(cli("predict", run_2, *asked, "--json").stdout)
     assert (found["answer"], found["start"], found["end"]) == ("", None, None)
+    assert found["probability"] == found["no_answer_probability"] > 0.5
 
 
 def test_a_bert_from_elsewhere_is_told_that_questions_may_have_no_answer(
@@ -181,7 +182,7 @@ def test_a_bert_from_elsewhere_is_told_that_questions_may_have_no_answer(
     cli("export", own, "--to", "hf", "--out", folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if k != "headstart"}))
-    assert "from elsewhere that was trained on both: --no-answer-threshold 0." in (
+    assert "from elsewhere that was trained on both, give --no-answer-threshold 0." in (
         cli.refusal("evaluate", folder, "--data", both)
     )
     for threshold in ("-1e9", "0", "1e9"):

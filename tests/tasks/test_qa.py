@@ -106,6 +106,8 @@ def test_only_the_end_of_a_long_question_is_cut_and_that_is_told() -> None:
     (passage,) = Qa().passages(question("Ada .", asked="one two three four five"), reads)
     assert passage.text == Joined("one two", "Ada .")
     assert passage.cut
+    assert Qa.cut_note(1) == "1 question was longer than what the model reads; its end was left out"
+    assert Qa.cut_note(2) == "2 questions were longer than what the model reads; the end of each was left out"
     (unreadable,) = Qa().passages(question("Ada .", asked="\u200b"), reads)
     assert unreadable.text == Joined("?", "Ada .")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,8 +93,8 @@ class Qa(Task[Question, Answered]):
             if self.version == "1.1" and not gold_answers(example):
                 raise DataError(
                     f"{example.where}: the question '{example.id}' has no answer (SQuAD 2.0), and {known_to} all have "
-                    "one (SQuAD 1.1). Train on questions with and without answers, or leave these out. A BERT from "
-                    "elsewhere that was trained on both: --no-answer-threshold 0."
+                    "one (SQuAD 1.1). Train on questions with and without answers, or leave these out. For a BERT "
+                    "from elsewhere that was trained on both, give --no-answer-threshold 0."
                 )
 
     def between(self, train: Sequence[Question], dev: Sequence[Question]) -> list[str]:
@@ -270,6 +271,8 @@ class Qa(Task[Question, Answered]):
             "probability": round(answer.probability, 6),
             "best": best,
         }
+        if answer.null_score is not None:
+            found["no_answer_probability"] = round(1 - math.fsum(one.probability for one in answer.best), 6)
         return found | {name: value for name, value in (example.record or {}).items() if name not in found}
 
     def show(self, example: Question, answers: Sequence[Table]) -> Shown:
@@ -283,7 +286,8 @@ class Qa(Task[Question, Answered]):
 
     @classmethod
     def cut_note(cls, count: int, together: bool = False) -> str:
-        return cut_sentence(count, cls.one, cls.many, "the end of each was left out")
+        lost = "its end" if count == 1 else "the end of each"
+        return cut_sentence(count, cls.one, cls.many, f"{lost} was left out")
 
 
 def gold_answers(example: Question) -> tuple[GoldAnswer, ...]:
