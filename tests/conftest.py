@@ -271,6 +271,49 @@ def tiny_questions(n: int, seed: int) -> list[Any]:
     return found
 
 
+def tiny_roles(n: int, seed: int) -> list[Any]:
+    """Sentences of subject, verb and object; every second one has two verbs, "left and sold it"."""
+    from headstart.tasks.roles import Predicate, RoleSentence
+    from headstart.tasks.spans import Span
+
+    rng = random.Random(seed)
+    found = []
+    for number in range(n):
+        subject, thing = rng.choice(["Anna", "Boris", "he"]), rng.choice(["cars", "the house", "it"]).split()
+        verbs = rng.sample(["sold", "left", "saw", "bought"], 1 + number % 2)
+        words = [subject, *" and ".join(verbs).split(), *thing, "today"]
+        last = len(words) - 1
+        predicates = []
+        for place, _ in enumerate(verbs):
+            word = 1 + 2 * place
+            spans = [Span(0, 1, "ARG0"), Span(word, word + 1, "V"), Span(last, last + 1, "ARGM-TMP")]
+            spans += [Span(last - len(thing), last, "ARG1")]
+            predicates.append(Predicate(word, arguments=tuple(sorted(spans))))
+        found.append(RoleSentence(tuple(words), tuple(predicates), f"line {number}"))
+    return found
+
+
+def tiny_documents(n: int, seed: int) -> list[Any]:
+    """Two sentences each, in which the first subject comes back as the second one, or as the last object."""
+    from headstart.tasks.coref_documents import CorefDocument
+
+    rng = random.Random(seed)
+    found = []
+    for number in range(n):
+        subject, other = (words.split() for words in rng.sample(SUBJECTS, 2))
+        verbs = [rng.choice(["likes", "watches", "hates"]) for _ in range(2)]
+        last = subject if number % 2 else other
+        first, second = [*subject, verbs[0], "songs", "."], [*subject, verbs[1], *last, "."]
+        place = len(first)
+        chain = [(0, len(subject)), (place, place + len(subject))]
+        if number % 2:
+            chain.append((place + len(subject) + 1, place + 2 * len(subject) + 1))
+        words = (*first, *second)
+        bounds = ((0, place), (place, len(words)))
+        found.append(CorefDocument(f"d{number}", "0", words, bounds, (tuple(chain),), where=f"line {number}"))
+    return found
+
+
 @pytest.fixture(scope="session")
 def tiny_examples() -> dict[str, list[Any]]:
     """Ten examples of every registered task, by its name: the contract runs over them."""
@@ -282,6 +325,8 @@ def tiny_examples() -> dict[str, list[Any]]:
         "classify": [TextExample(text, label) for text, label in reviews(10, 7)],
         "pair": tiny_pairs(10, 3),
         "qa": tiny_questions(10, 4),
+        "srl": tiny_roles(10, 6),
+        "coref": tiny_documents(10, 8),
         "tag": [
             TaggedSentence(tuple(words), tuple(tags), f"line {number}")
             for number, (words, tags) in enumerate(sentences)

@@ -41,7 +41,7 @@ def legal_tags(net: TagHead) -> Tensor:
     """Tags that the scheme allows, (B, W), with a number at padding that is no tag."""
     emissions = vectors(net.output.out_features, seed=4)
     tags = torch.full(MASK.shape, AT_PADDING)
-    for row, found in enumerate(net.decode(emissions, MASK)):
+    for row, found in enumerate(net.crf.viterbi(emissions, MASK)):
         tags[row, : len(found)] = torch.tensor(found)
     return tags
 
@@ -61,7 +61,7 @@ def test_padding_and_neighbours_change_nothing(cell: str, joined: int, decoder: 
         row, mask = slice(b, b + 1), MASK[b : b + 1, :n]
         alone = net(x[row, :n], mask, None if beside is None else beside[row, :n])
         torch.testing.assert_close(alone[0], together[b, :n], rtol=0, atol=1e-6)
-        assert net.decode(alone, mask) == net.decode(together, MASK)[row]
+        assert net.crf.viterbi(alone, mask) == net.crf.viterbi(together, MASK)[row]
         losses.append(net.loss(alone, mask, tags[row, :n]))
     torch.testing.assert_close(net.loss(together, MASK, tags), torch.stack(losses).sum(), rtol=1e-5, atol=1e-5)
 
@@ -71,7 +71,7 @@ def test_constrained_decoding_is_viterbi_without_scores_of_transitions() -> None
     emissions = vectors(len(NAMES), seed=3)
     allowed = [torch.from_numpy(ok) for ok in legal_transitions(NAMES, "bio")]
     zeros = [torch.zeros(ok.shape).masked_fill(~ok, -torch.inf) for ok in allowed]
-    decoded = net.decode(emissions, MASK)
+    decoded = net.crf.viterbi(emissions, MASK)
     assert decoded == viterbi(emissions, MASK, *zeros)
     for row, found in zip(emissions, decoded, strict=True):
         best = row[: len(found)].argmax(dim=1).tolist()
@@ -88,7 +88,7 @@ def test_constrained_decoding_takes_the_best_of_all_legal_sequences() -> None:
         if not illegal_places([NAMES[tag] for tag in tags], "bio")
     ]
     best = max(legal, key=lambda tags: float(emissions[0, list(range(W)), list(tags)].double().sum()))
-    assert net.decode(emissions, torch.ones(1, W, dtype=torch.bool)) == [list(best)]
+    assert net.crf.viterbi(emissions, torch.ones(1, W, dtype=torch.bool)) == [list(best)]
 
 
 def test_the_constrained_loss_is_each_words_cross_entropy() -> None:
@@ -119,7 +119,7 @@ def test_no_illegal_sequence_comes_out(scheme: Scheme, decoder: str) -> None:
     net = head(scheme=scheme, decoder=decoder)
     names = tag_names([["B-LOC", "B-PER"]], scheme)
     for seed in range(10):
-        for tags in net.decode(5 * vectors(len(names), seed=seed), MASK):
+        for tags in net.crf.viterbi(5 * vectors(len(names), seed=seed), MASK):
             assert illegal_places([names[tag] for tag in tags], scheme) == []
 
 

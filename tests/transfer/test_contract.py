@@ -47,16 +47,16 @@ def fitted(start: Start, task: str, how: str, examples: Sequence[Any], given: di
     return result_of(transfer_once(start, config, kind.learn(examples), examples, examples, seed=seed))
 
 
-def row_scores(model: TaskModel[Any, Any], examples: Sequence[Any], batch: Sequence[int]) -> list[np.ndarray]:
-    """The scores of some examples' rows, run in one batch on the inference path, without padding."""
+def row_scores(model: TaskModel[Any, Any], examples: Sequence[Any], batch: Sequence[int]) -> dict[int, np.ndarray]:
+    """The scores of some examples' rows by number, run in one batch on the inference path, without padding."""
     data, _ = model.prepare(examples)
     rows = data.rows_of(batch)
     model.model.eval()
     with torch.no_grad():
         scores, mask = data.scores(rows)
-    if not model.task.scores_words:
-        return list(scores.numpy())
-    return [found[:n].numpy() for found, n in zip(scores, mask.sum(dim=1).tolist(), strict=True)]
+    lengths = mask.sum(dim=1).tolist()
+    kept = [found[:n] if model.task.scores_words else found for found, n in zip(scores.numpy(), lengths, strict=True)]
+    return dict(zip(rows, kept, strict=True))
 
 
 @pytest.mark.parametrize(("kind", "task", "how"), EVERY)
@@ -67,16 +67,17 @@ def test_an_answer_depends_on_its_example_alone_and_survives_saving(
     model = fitted(starts[kind], task, how, examples, FEW).model
     assert not any(parameter.requires_grad for parameter in model.model.parameters())
     together = row_scores(model, examples, range(len(examples)))
-    backward = row_scores(model, examples, range(len(examples))[::-1])[::-1]
-    alone = [row_scores(model, examples, [i])[0] for i in range(len(examples))]
-    for one, other, reference in zip(alone, backward, together, strict=True):
-        np.testing.assert_allclose(one, reference, atol=1e-5)
-        np.testing.assert_allclose(other, reference, atol=1e-5)
+    backward = row_scores(model, examples, range(len(examples))[::-1])
+    alone = {row: found for i in range(len(examples)) for row, found in row_scores(model, examples, [i]).items()}
+    assert set(together) == set(alone) == set(backward)
+    for row, reference in together.items():
+        np.testing.assert_allclose(alone[row], reference, atol=1e-5)
+        np.testing.assert_allclose(backward[row], reference, atol=1e-5)
     model.save(tmp_path / "run", {})
     loaded = load_task_model(tmp_path / "run")
     assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
-    for one, reference in zip(row_scores(loaded, examples, range(len(examples))), together, strict=True):
-        assert np.array_equal(one, reference)
+    for row, found in row_scores(loaded, examples, range(len(examples))).items():
+        assert np.array_equal(found, together[row])
     before, after = model.answers(examples).answers, loaded.answers(examples).answers
     assert [loaded.task.as_json(*pair) for pair in zip(examples, after, strict=True)] == [
         model.task.as_json(*pair) for pair in zip(examples, before, strict=True)

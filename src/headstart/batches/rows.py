@@ -34,12 +34,35 @@ class Apart:
     second: Text
 
 
-AnyText = Text | Joined
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Words of which those from `first` to `end` are marked, such as the predicate whose arguments are asked for.
+
+    seen: the encoder reads the mark, as the second segment; else only the head does, and all marks of a text share its
+    vectors. No word is marked where `first` is `end`.
+    """
+
+    words: tuple[str, ...]
+    first: int
+    end: int
+    seen: bool
+
+    @property
+    def marks(self) -> NDArray[np.int64]:
+        """(W,), 1 at the marked words."""
+        marks = np.zeros(len(self.words), dtype=np.int64)
+        marks[self.first : self.end] = 1
+        return marks
+
+
+AnyText = Text | Joined | Marked
 """What one row of an encoder may hold."""
 
 
 def texts_in(text: AnyText | Apart) -> list[AnyText]:
     """The text of each row that an encoder reads."""
+    if isinstance(text, Marked) and not text.seen:
+        return [text.words]
     return [text.first, text.second] if isinstance(text, Apart) else [text]
 
 
@@ -52,7 +75,7 @@ class TextRow:
     cut: bool
     """Part of the text was left out because it was too long."""
     segments: NDArray[np.int64] | None = None
-    """(T,), 0 in the first text of a pair and 1 in the second; None for a single text."""
+    """(T,), 0 in the first text of a pair and 1 in the second, or at marked words; None for a single text."""
     parts: NDArray[np.int64] | None = None
     """(W,), the same for the words."""
 
@@ -71,7 +94,7 @@ class TextBatch:
     word_rows: Tensor | None = None
     """(B, W), the sequence that holds each word; None where word b, w stands in sequence b."""
     parts: Tensor | None = None
-    """(B, W), 0 at words of a pair's first text and 1 at those of its second; None for single texts."""
+    """(B, W), 0 at words of a pair's first text and 1 at those of its second, or at marked words; None for others."""
 
     @property
     def at_words(self) -> Tensor:
@@ -112,7 +135,7 @@ class RowBuilder(Protocol):
 def text_row(
     encoder: RowBuilder,
     tokenizer: Tokenizer,
-    text: str | Sequence[str] | Joined,
+    text: str | Sequence[str] | Joined | Marked,
     longest: int | None = None,
     *,
     with_first: bool = False,
@@ -129,12 +152,24 @@ def text_row(
     """
     if isinstance(text, Joined):
         row = encoder.pair_row(tokenizer, text, longest, every_piece=every_piece)
+    elif isinstance(text, Marked):
+        row = marked_row(encoder.row(tokenizer, text.words, longest), text, encoder.marks)
     else:
         row = encoder.row(tokenizer, text, longest)
     if not (with_first and encoder.marks):
         return row
     parts = None if row.parts is None else np.concatenate([[0], row.parts])
     return replace(row, word_starts=np.concatenate([[0], row.word_starts]), parts=parts)
+
+
+def marked_row(row: TextRow, text: Marked, marks: int) -> TextRow:
+    """With segment 1 at all pieces of the marked words. marks: the encoder's, half of them behind the text."""
+    if len(row.word_starts) != len(text.words):
+        raise ValueError(f"a marked text must fit into a row: {len(text.words)} words, {len(row.word_starts)} fit")
+    edges = np.append(row.word_starts, len(row.ids) - marks // 2)
+    segments = np.zeros(len(row.ids), dtype=np.int64)
+    segments[edges[text.first] : edges[text.end]] = 1
+    return replace(row, segments=segments, parts=text.marks)
 
 
 def encode_text(tokenizer: Tokenizer, text: str | Sequence[str]) -> Encoding:

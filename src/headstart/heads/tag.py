@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -62,11 +61,6 @@ class TagHead(Head):
         if self.config.decoder == "crf":
             return self.crf.loss(emissions, mask, tags)
         return nn.functional.cross_entropy(emissions[mask], tags[mask], reduction="sum")
-
-    def decode(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """The most probable legal sequence of tags of each row."""
-        with torch.no_grad():
-            return self.crf.viterbi(emissions, mask)
 
     @property
     def is_plain(self) -> bool:

@@ -18,6 +18,8 @@ TASKS = {
     "tag": "headstart.tasks.tag:Tag",
     "pair": "headstart.tasks.pair:Pair",
     "qa": "headstart.tasks.qa:Qa",
+    "srl": "headstart.tasks.srl:Srl",
+    "coref": "headstart.tasks.coref:Coref",
 }
 ALIASES = {"sentiment": "classify", "ner": "tag", "nli": "pair"}
 """Everyday names of tasks."""

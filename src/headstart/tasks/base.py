@@ -100,6 +100,8 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     """The settings of its readers."""
     scores_words: ClassVar[bool] = False
     """Whether the head scores every word, and not the text as a whole."""
+    scores_documents: ClassVar[bool] = False
+    """Whether the loss reads consecutive passages of one example together, and not each passage by itself."""
     rate_factor: ClassVar[float] = 1.0
     """How much larger the steps of a fine-tuned encoder are than those of classification."""
     ignores_case: ClassVar[bool] = True
@@ -208,6 +210,11 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     ) -> list[AnswerT]:  # fmt: skip
         """Answers from the scores of the passages of each example."""
 
+    def follow_up(self, example: ExampleT, answer: AnswerT) -> ExampleT | None:
+        """What the model is asked next, given its answer, such as the roles of the predicates that it found; the answer
+        to that replaces the first one. None: the answer is final."""
+        return None
+
     def tuned(self, examples: Sequence[ExampleT], answers: Sequence[AnswerT]) -> Self:
         """The task with whatever it chooses on dev once the model is fitted, such as a threshold."""
         return self
@@ -238,6 +245,15 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     @abstractmethod
     def describe(self, details: Table) -> list[str]:
         """The lines that `evaluate` shows of `scores` and `details`."""
+
+    def unaided(self, example: ExampleT) -> ExampleT | None:
+        """The example without what its file gives besides the text and the gold answer, such as where the predicates
+        are; None: there is no such thing."""
+        return None
+
+    def unaided_scores(self, examples: Sequence[ExampleT], answers: Sequence[AnswerT]) -> dict[str, float]:
+        """Scores of the answers to `unaided` examples, by other names than those of `scores`. examples: with gold."""
+        return {}
 
     @abstractmethod
     def baseline(self, train: Sequence[ExampleT], examples: Sequence[ExampleT]) -> tuple[str, list[AnswerT]]:

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from headstart.batches.rows import padded, sorted_batches
+from headstart.batches.rows import padded
 from headstart.config import Section, Table, nearest
 from headstart.errors import ConfigError, DataError
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.heads.tag import LegalTags, TagHead, TagHeadConfig
 from headstart.metrics import Metric
 from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, of_class, score_lines
+from headstart.tasks.best_tags import best_tags
 from headstart.tasks.conll import TaggedSentence, read_tagged
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.spans import (
@@ -45,9 +45,6 @@ from headstart.tasks.tag_scores import (
 )
 from headstart.tasks.tag_writers import ColouredView, ColumnLines, EntityPage
 from headstart.tasks.windows import gathered, word_windows, words_in
-
-DECODED_TOGETHER = 8_192
-"""Words that Viterbi decodes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,23 +188,12 @@ class Tag(Task[TaggedSentence, Tags]):
             if first < last
         ]
         found: list[list[str]] = [[""] * len(rows) for rows in emissions]
-        for batch in sorted_batches([len(rows) for *_, rows in pieces], DECODED_TOGETHER):
-            for place, tags in zip(batch, self._best_tags(head, [pieces[i][2] for i in batch]), strict=True):
-                number, first, rows = pieces[place]
-                found[number][first : first + len(rows)] = tags
-        return [Tags(tuple(tags)) for tags in found]
-
-    def _best_tags(self, head: Head, emissions: Sequence[Scores]) -> Iterator[list[str]]:
-        W = max(len(rows) for rows in emissions)
-        scores = np.zeros((len(emissions), W, len(self.labels)), dtype=np.float32)
-        mask = np.zeros((len(emissions), W), dtype=bool)
-        for number, rows in enumerate(emissions):
-            scores[number, : len(rows)], mask[number, : len(rows)] = rows, True
-        device = next(head.parameters()).device
-        decoded = of_class(TagHead, head).decode(torch.from_numpy(scores).to(device), torch.from_numpy(mask).to(device))
-        for tags in decoded:
+        decoded = best_tags(of_class(TagHead, head).crf, [rows for *_, rows in pieces])
+        for (number, first, rows), tags in zip(pieces, decoded, strict=True):
             names = [self.labels[tag] for tag in tags]
-            yield names if self.written == self.scheme else convert(names, self.written)
+            written = names if self.written == self.scheme else convert(names, self.written)
+            found[number][first : first + len(rows)] = written
+        return [Tags(tuple(tags)) for tags in found]
 
     # --- metric -------------------------------------------------------------------------------------------------------
 

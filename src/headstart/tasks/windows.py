@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.batches.rows import Marked
 from headstart.tasks.base import Passage, Scores
 
 
@@ -65,6 +66,7 @@ def gathered(passages: Sequence[Passage], scores: Sequence[Scores], C: int) -> S
 
 
 def words_in(passage: Passage) -> int:
-    if not isinstance(passage.text, tuple):
-        raise TypeError(f"windows are made of words; got a passage of {type(passage.text).__name__}")
-    return len(passage.text)
+    words = passage.text.words if isinstance(passage.text, Marked) else passage.text
+    if not isinstance(words, tuple):
+        raise TypeError(f"windows are made of words; got a passage of {type(words).__name__}")
+    return len(words)

@@ -22,6 +22,8 @@ class Evaluated:
     path: Path
     examples: list[Any]
     answered: Answers[Any]
+    unaided: list[Any] | None = None
+    """The answers to the same examples without what the file gives besides the text, where it gives something."""
 
     @property
     def pairs(self) -> list[tuple[Any, Any]]:
@@ -34,6 +36,7 @@ class Evaluated:
             "metric": self.task.metric.name,
             "examples": len(self.examples),
             **self.task.scores(self.examples, self.answered.answers),
+            **(self.task.unaided_scores(self.examples, self.unaided) if self.unaided is not None else {}),
             **self.task.details(self.examples, self.answered.answers),
             "truncated": self.answered.truncated,
         }
@@ -58,4 +61,6 @@ def evaluate_model(loaded: TaskModel[Any, Any], data: str | Path, examples: Sect
     path = result_of(labelled_file(data))
     found = task.read(path, examples)
     task.check(found, f"the training examples of {name}")
-    return Evaluated(task, path, found, loaded.answers(found))
+    bare = [one for example in found if (one := task.unaided(example)) is not None]
+    unaided = loaded.answers(bare).answers if len(bare) == len(found) else None
+    return Evaluated(task, path, found, loaded.answers(found), unaided)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.batches.rows import AnyText, Joined, TextRow, padded, text_row
+from headstart.batches.rows import AnyText, Joined, Marked, TextRow, padded, text_row
 from headstart.config import settings_of
 from headstart.encoders.base import Encoder
 from headstart.encoders.representations import Representations
@@ -224,9 +224,11 @@ def texts_digest(texts: Sequence[AnyText]) -> str:
 
 def spelled(text: AnyText) -> bytes:
     """Different for any two texts. A text that is given as words differs from the same words in a string, which might
-    be split otherwise. Words and pairs begin with a byte that UTF-8 never has."""
+    be split otherwise. All but strings begin with a byte that UTF-8 never has."""
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
+    if isinstance(text, Marked):
+        return b"\xfd" + with_length(f"{text.first} {text.end}".encode()) + spelled(text.words)
     kind, parts = (b"\xfe", (text.first, text.second)) if isinstance(text, Joined) else (b"\xff", text)
     return kind + b"".join(with_length(spelled(part)) for part in parts)
 

@@ -149,7 +149,8 @@ def fit(
             in_parts = model.is_data_parallel()
         if number % per_epoch == 0:
             batches = epoch_batches(lengths, config.batch, number // per_epoch, seed)
-        passes = passes_of(train, batches[number % per_epoch], in_parts)
+        examples = batches[number % per_epoch]
+        passes = document_passes(train, examples) if task.scores_documents else passes_of(train, examples, in_parts)
         loss = step(model, task, optimizer, shared, train, passes, number, steps, config, seed)
         took = time.monotonic() - began
         pace = (number + 1) / took
@@ -220,6 +221,17 @@ def passes_of(data: ModelInput, examples: Sequence[int], in_parts: bool) -> list
     return [parts_of(own, data.lengths) if in_parts else [own] for own in passes]
 
 
+def document_passes(data: ModelInput, examples: Sequence[int]) -> list[list[list[int]]]:
+    """Passes that have consecutive rows of one example each, all of them if they have PASS_TOKENS at most."""
+    passes: list[list[list[int]]] = []
+    for example in examples:
+        rows = list(data.rows[example])
+        longest = max((data.lengths[row] for row in rows), default=0)
+        most = max(1, PASS_TOKENS // max(1, longest))
+        passes += [[rows[first : first + most]] for first in range(0, len(rows), most)]
+    return passes
+
+
 def rates(model: Model, config: FittingConfig) -> dict[str, float]:
     """Each parameter's peak learning rate: the head's own, then the encoder's, lower and lower down its layers."""
     *encoder, head = model.groups()
@@ -285,7 +297,8 @@ def answers_of(
     model: Model, task: Task[Any, Any], data: ModelInput, examples: Sequence[int] | None = None, *,
     with_loss: bool = False,
 ) -> tuple[list[Any], float]:  # fmt: skip
-    """Answers in the order of `examples` (all by default), and their mean loss, which is NaN unless asked for."""
+    """Answers in the order of `examples` (all by default), and their mean loss, which is NaN unless asked for, and for
+    tasks whose loss reads several passages together."""
     chosen = list(range(len(data))) if examples is None else list(examples)
     rows = data.rows_of(chosen)
     model.eval()
@@ -295,7 +308,7 @@ def answers_of(
         for batch in sorted_batches([data.lengths[row] for row in rows], EVALUATION_TOKENS):
             numbers = [rows[i] for i in batch]
             scores, mask = data.scores(numbers)
-            if with_loss:
+            if with_loss and not task.scores_documents:
                 gold = data.gold(numbers)
                 loss += float(task.loss(model.head, scores, mask, gold))
                 weight += sum(task.weight(target) for target in gold)

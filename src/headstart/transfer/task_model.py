@@ -13,7 +13,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.batches.rows import AnyText, Apart, Joined, TextRow, collate_texts, text_row, texts_in
+from headstart.batches.rows import (
+    AnyText,
+    Apart,
+    Joined,
+    Marked,
+    TextRow,
+    collate_texts,
+    padded,
+    text_row,
+    texts_in,
+)
 from headstart.config import Table, resolve, settings_of
 from headstart.encoders.base import Encoder
 from headstart.encoders.registry import build_encoder
@@ -114,8 +124,8 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         return [words for words, _ in given], passage.cut or any(cut for _, cut in given)
 
     def _as_words(self, text: AnyText) -> tuple[AnyText, bool]:
-        if isinstance(text, Joined):
-            raise ConfigError("Encoders side by side read one text at a time, and this task joins two in one row.")
+        if isinstance(text, Joined | Marked):
+            raise ConfigError("Encoders side by side read plain texts, and this task joins two or marks words in one.")
         words = split_words(text) if isinstance(text, str) else text
         kept = kept_words(self.tokens_per_word(words), self.longest)
         return tuple([words[i] for i in kept]), len(kept) < len(words)
@@ -124,19 +134,31 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         if not self.trained:
             raise CheckpointError("This model was never trained, so it has no answers. Fit it first.")
         filled = [example for example in examples if not self.task.is_empty(example)]
+        answered = self._answers(filled)
+        found = iter(answered.answers)
+        every = [self.task.empty_answer(e) if self.task.is_empty(e) else next(found) for e in examples]
+        return Answers(every, answered.truncated)
+
+    def _answers(self, examples: list[ExampleT]) -> Answers[AnswerT]:
         answers: list[AnswerT] = []
         truncated = 0
-        for chunk in self._chunks(filled):
+        for chunk in self._chunks(examples):
             data, cut = self.prepare(chunk, encode_once=True)
             answers += answers_of(self.model, self.task, data)[0]
             truncated += cut
-        found = iter(answers)
-        every = [self.task.empty_answer(e) if self.task.is_empty(e) else next(found) for e in examples]
-        return Answers(every, truncated)
+        pairs = zip(examples, answers, strict=True)
+        asked = [self.task.follow_up(example, answer) for example, answer in pairs]
+        open_ = [number for number, question in enumerate(asked) if question is not None]
+        if open_:
+            again = self._answers([question for question in asked if question is not None])
+            truncated += again.truncated
+            for number, answer in zip(open_, again.answers, strict=True):
+                answers[number] = answer
+        return Answers(answers, truncated)
 
     def _chunks(self, examples: list[ExampleT]) -> Iterator[list[ExampleT]]:
-        """All of them at once; of texts that are read apart, as many as fit into memory with all their vectors."""
-        if examples and not any(isinstance(p.text, Apart) for p in self.task.passages(examples[0], self)):
+        """All of them at once; of texts that are encoded once, as many as fit into memory with all their vectors."""
+        if examples and not any(is_shared(passage) for passage in self.task.passages(examples[0], self)):
             yield examples
             return
         chunk: list[ExampleT] = []
@@ -163,7 +185,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         """Examples as the model reads them, and how many are truncated.
 
         features: each encoder's features of all their passages, computed before; no encoder is then run.
-        encode_once: the encoders will not change, so that they run once for each distinct text of pairs.
+        encode_once: the encoders will not change, so that they run once for each text that several passages share.
         """
         passages = [self.task.passages(example, self) for example in examples]
         ends = np.cumsum([0, *map(len, passages)]).tolist()
@@ -176,7 +198,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         if features is None:
             for encoder in self.model.encoders:
                 encoder.clear_cache()  # the same examples get the same bits, whatever was read before
-            if encode_once and any(isinstance(passage.text, Apart) for passage in flat):
+            if encode_once and any(map(is_shared, flat)):
                 features = self._features_of(flat)
         if features is None:
             scores, lengths, cut = self._from_texts(flat)
@@ -203,7 +225,11 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         texts, cut = self.given_to_encoders(passage)
         pairs = zip(self.model.encoders, self.tokenizers, strict=True)
         found = [[self._row(encoder, tokenizer, text) for text in texts] for encoder, tokenizer in pairs]
-        return [[replace(row, cut=row.cut or cut) for row in rows] for rows in found]
+        marks = passage.text.marks if isinstance(passage.text, Marked) else None
+        return [
+            [replace(row, cut=row.cut or cut, parts=row.parts if marks is None else marks) for row in rows]
+            for rows in found
+        ]
 
     def _row(self, encoder: Encoder, tokenizer: Tokenizer, text: AnyText) -> TextRow:
         network = self.config.network
@@ -236,8 +262,13 @@ class TaskModel(Generic[ExampleT, AnswerT]):
                 return model.read(found), found[0].mask
             chosen = [rows[i] for i in numbers]
             found = [table.batch(chosen).to(device) for table in features]
-            parts = first.parts(chosen).to(device) if apart else None
-            return model.read(found, parts), found[0].mask
+            return model.read(found, parts_of(numbers)), found[0].mask
+
+        def parts_of(numbers: Sequence[int]) -> torch.Tensor | None:
+            if apart:
+                return first.parts([rows[i] for i in numbers]).to(device)
+            marks = [text.marks for i in numbers if isinstance(text := passages[i].text, Marked)]
+            return padded(marks)[0].to(device) if marks else None
 
         cut = [cut or any(bool(first.cut[row]) for row in own) for own, (_, cut) in zip(rows, given, strict=True)]
         return scores, [sum(map(first.length, own)) for own in rows], cut
@@ -284,7 +315,10 @@ def build_model(encoders: Sequence[Encoder], task: Task[Any, Any], config: Trans
     if len(encoders) > 1 and config.network.reads_first_position:
         raise ConfigError("network.pool 'first' is for one encoder; encoders side by side have only words in common.")
     if config.network.reads_together and not (len(encoders) == 1 and encoders[0].joins):
-        raise ConfigError("network.reads 'together' is for one BERT; other encoders read the two texts 'apart'.")
+        raise ConfigError(
+            "network.reads 'together' and network.mark 'segment' are for one BERT; other encoders "
+            "read two texts 'apart', and marks as an 'embedding'."
+        )
     readers = [build_reader(encoder, config.mix) for encoder in encoders]
     head = task.head(*widths_for_head(readers), config.network)
     check_fit(config.mix, head)
@@ -301,10 +335,17 @@ def units_of(tokenizer: Tokenizer, text: str, pieces: bool) -> Units:
     return Units(spans, np.bincount(words, minlength=len(spans)), np.arange(len(spans)))
 
 
+def is_shared(passage: Passage) -> bool:
+    """Whether other passages are likely to hold the same text: a premise, a context, a sentence with other marks."""
+    return isinstance(passage.text, Apart) or (isinstance(passage.text, Marked) and not passage.text.seen)
+
+
 def len_of(text: AnyText) -> int:
     """Characters."""
     if isinstance(text, Joined):
         return len_of(text.first) + len_of(text.second)
+    if isinstance(text, Marked):
+        return len_of(text.words)
     return len(text) if isinstance(text, str) else sum(map(len, text))
 
 

@@ -1,0 +1,206 @@
+"""The head of coreference (Lee et al. 2017, 2018): spans are scored as mentions, the best kept; each of them is scored
+with the spans before it, coarsely with all and finely with the best; "no antecedent" always scores 0.
+
+Letters: W words of a document, S width of a word's states, L widest span, H hidden width, N kept spans, A antecedents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from headstart.heads.recurrent import RecurrentConfig
+from headstart.heads.two_texts import WordReader
+
+DISTANCES = 10
+"""Buckets of the distance between two mentions: 1, 2, 3, 4, then each twice as wide as the one before."""
+PAIRS_AT_ONCE, COARSE_AT_ONCE = 1 << 16, 1 << 24
+"""Pairs of spans that are scored at a time, finely where no gradient is asked for, and coarsely: some 100 MB each."""
+
+
+class CorefHeadConfig(RecurrentConfig):
+    """The network between the words' vectors and the chains."""
+
+    widest: int = Field(default=12, ge=1)
+    """Words of the longest span that may be a mention."""
+
+    spans_per_word: float = Field(default=0.4, gt=0, le=2)
+    """Spans that are kept as possible mentions, for each word of the document."""
+
+    antecedents: int = Field(default=50, ge=1)
+    """Spans before each kept one that are scored finely."""
+
+    hidden: int = Field(default=150, ge=1)
+    """Width of the scorers, and of the vectors of spans that they compare."""
+
+    feature_width: int = Field(default=20, ge=1)
+    """Width of the vectors of a span's length, of the distance of two spans and of the genre."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWords:
+    """What the head knows of a document. states: (W, S); sentences: (W,), the number of each word's sentence, rising;
+    genre: its number, 0 where it is not known."""
+
+    states: Tensor
+    sentences: Tensor
+    genre: int
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Kept spans by their place, first word and then last. spans: (N, 2), words from first to end; mentions: (N,), the
+    score of each as a mention; antecedents: (N, A), numbers of spans before it; scores: (N, A), -inf for none."""
+
+    spans: Tensor
+    mentions: Tensor
+    antecedents: Tensor
+    scores: Tensor
+
+
+class CorefHead(WordReader):
+    """`forward` gives the states of words, (B, W, S), which the methods below read document by document."""
+
+    def __init__(self, inputs: int, joined: int, genres: int, config: CorefHeadConfig) -> None:
+        super().__init__(inputs, joined, config)
+        self.config = config
+        S, H, E = self.out_width, config.hidden, config.feature_width
+        self.attention = nn.Linear(S, 1)
+        self.widths = nn.Embedding(config.widest, E)
+        # A linear layer of [start; end; attended; width] is the sum of one of each: no array of all spans' vectors.
+        self.start, self.end, self.inside = nn.Linear(S, H), nn.Linear(S, H, bias=False), nn.Linear(S, H, bias=False)
+        self.width = nn.Linear(E, H, bias=False)
+        self.mention = nn.Linear(H, 1)
+        self.span = nn.Linear(3 * S + E, H)
+        self.coarse = nn.Linear(H, H, bias=False)
+        self.distances = nn.Embedding(DISTANCES, E)
+        self.genres = nn.Embedding(genres, E)
+        self.later, self.earlier = nn.Linear(H, H), nn.Linear(H, H, bias=False)
+        self.product, self.features = nn.Linear(H, H, bias=False), nn.Linear(2 * E, H, bias=False)
+        self.link = nn.Linear(H, 1)
+
+    def mention_scores(self, words: DocumentWords) -> tuple[Tensor, Tensor]:
+        """Of all spans within one sentence: (M, 2), by first word and then width, and their scores (M,)."""
+        x = self.dropout(words.states)
+        W, L = len(x), min(self.config.widest, len(x))
+        start, end, inside = self.start(x), self.end(x), self.inside(x)
+        # The same constant for all words leaves each span's softmax as it is.
+        weights = (self.attention(x) - self.attention(x).detach().max()).clamp(min=-30.0).exp()
+        weighted = weights * inside
+        total, share = torch.zeros_like(weighted), torch.zeros_like(weights)
+        widths = self.width(self.widths.weight)
+        scores, spans = [], []
+        for width in range(1, L + 1):
+            last = W - width + 1
+            total, share = total[:last] + weighted[width - 1 :], share[:last] + weights[width - 1 :]
+            kept = (words.sentences[:last] == words.sentences[width - 1 :]).nonzero()[:, 0]
+            hidden = start[kept] + end[kept + width - 1] + (total[kept] / share[kept]) + widths[width - 1]
+            scores.append(self.mention(self.dropout(hidden.relu()))[:, 0])
+            spans.append(torch.stack([kept, kept + width], dim=1))
+        found = torch.cat(spans)
+        order = (found[:, 0] * (L + 1) + found[:, 1] - found[:, 0]).argsort()
+        return found[order], torch.cat(scores)[order]
+
+    def span_vectors(self, words: DocumentWords, spans: Tensor) -> Tensor:
+        """[start; end; attended; width], projected. spans: (N, 2) -> (N, H)."""
+        x = self.dropout(words.states)
+        places = spans[:, :1] + torch.arange(self.config.widest, device=spans.device)  # (N, L)
+        inside = places < spans[:, 1:]
+        places = places.clamp(max=len(x) - 1)
+        weights = self.attention(x)[places, 0].masked_fill(~inside, -torch.inf).softmax(dim=1)
+        attended = torch.einsum("nl,nls->ns", weights, x[places])
+        width = self.widths(spans[:, 1] - spans[:, 0] - 1)
+        vectors = self.span(torch.cat([x[spans[:, 0]], x[spans[:, 1] - 1], attended, width], dim=1)).relu()
+        dropped: Tensor = self.dropout(vectors)
+        return dropped
+
+    def links(self, words: DocumentWords, spans: Tensor, mentions: Tensor) -> Links:
+        """The best antecedents of kept spans. spans: (N, 2), in order; mentions: (N,), their scores."""
+        vectors = self.span_vectors(words, spans)
+        best, antecedents = self.coarse_scores(vectors, mentions)
+        return Links(spans, mentions, antecedents, best + self.fine(vectors, antecedents, words.genre))
+
+    def coarse_scores(self, vectors: Tensor, mentions: Tensor) -> tuple[Tensor, Tensor]:
+        """A bilinear form of both vectors and both mention scores: the best A of each span, -inf for one that is not
+        before it, and their numbers, (N, A) each."""
+        N = len(vectors)
+        A = min(self.config.antecedents, N)
+        numbers = torch.arange(N, device=vectors.device)
+        projected = self.coarse(vectors)
+        found = []
+        for first in range(0, N, rows := max(1, COARSE_AT_ONCE // N)):
+            part = slice(first, first + rows)
+            scores = projected[part] @ vectors.T + mentions[part, None] + mentions
+            found.append(scores.masked_fill(numbers[part, None] <= numbers, -torch.inf).topk(A, dim=1))
+        return torch.cat([values for values, _ in found]), torch.cat([places for _, places in found])
+
+    def fine(self, vectors: Tensor, antecedents: Tensor, genre: int) -> Tensor:
+        """A network of both vectors, their product, distance and genre. antecedents: (N, A) -> (N, A)."""
+        N, A = antecedents.shape
+        rows = max(1, N if torch.is_grad_enabled() else PAIRS_AT_ONCE // A)
+        later, earlier = self.later(vectors), self.earlier(vectors)
+        genres = self.genres.weight[genre].expand(DISTANCES, -1)
+        features = self.features(torch.cat([self.distances.weight, genres], dim=1))  # (DISTANCES, H)
+        numbers = torch.arange(N, device=vectors.device)[:, None]
+        distances = bucket(numbers - antecedents)
+        found = []
+        for first in range(0, N, rows):
+            part = slice(first, first + rows)
+            pairs = self.product(vectors[part, None] * vectors[antecedents[part]])
+            hidden = later[part, None] + earlier[antecedents[part]] + pairs + features[distances[part]]
+            found.append(self.link(self.dropout(hidden.relu()))[..., 0])
+        return torch.cat(found)
+
+
+def bucket(distances: Tensor) -> Tensor:
+    """1, 2, 3, 4, 5 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more, as numbers from 1; 0 for what is not before."""
+    logarithm = distances.clamp(min=1).float().log2().floor().long() + 3
+    return torch.where(distances <= 4, distances, logarithm).clamp(0, DISTANCES - 1)
+
+
+def kept_spans(spans: NDArray[np.int64], scores: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+    """The numbers of the best spans of which no two cross, at most so many, in the order of `spans`.
+
+    Two spans cross if they share words and neither holds the other.
+    """
+    kept: list[int] = []
+    furthest: dict[int, int] = {}  # first word -> the last word of its longest span
+    nearest: dict[int, int] = {}  # last word -> the first word of its longest span
+    for number in np.argsort(-scores, kind="stable").tolist():
+        if len(kept) == most:
+            break
+        first, last = int(spans[number, 0]), int(spans[number, 1]) - 1
+        inner = range(first + 1, last + 1)
+        if any(furthest.get(word, -1) > last for word in inner):
+            continue
+        if any(nearest.get(word, first) < first for word in range(first, last)):
+            continue
+        kept.append(number)
+        furthest[first] = max(furthest.get(first, -1), last)
+        nearest[last] = min(nearest.get(last, first), first)
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+def coref_loss(links: Links, chains: Tensor) -> Tensor:
+    """-log of the probability of the gold antecedents, summed over spans. chains: (N,), 0 for no mention. ().
+
+    A span without a gold antecedent among those scored should have none.
+    """
+    nothing = links.scores.new_zeros(len(links.scores), 1)
+    scores = torch.cat([nothing, links.scores], dim=1)
+    numbers = torch.arange(len(chains), device=chains.device)[:, None]
+    same = (chains[:, None] == chains[links.antecedents]) & (chains[:, None] > 0) & (links.antecedents < numbers)
+    gold = torch.cat([~same.any(dim=1, keepdim=True), same], dim=1)
+    right = scores.masked_fill(~gold, -torch.inf).logsumexp(dim=1)
+    return (scores.logsumexp(dim=1) - right).sum()
+
+
+def mention_loss(scores: Tensor, gold: Tensor) -> Tensor:
+    """Binary cross-entropy of all spans, summed. scores: (M,); gold: (M,), True at mentions. ()."""
+    return F.binary_cross_entropy_with_logits(scores, gold.to(scores), reduction="sum")

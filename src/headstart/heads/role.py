@@ -1,0 +1,78 @@
+"""The head of semantic roles: for a marked predicate the role of every word, for no mark which words are predicates.
+
+Letters: B batch, W words, D width, C tags of roles. A word has C + 2 scores: of its tags, of not being a predicate and
+of being one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from headstart.heads.crf import LinearChainCrf
+from headstart.heads.recurrent import Pooled
+from headstart.heads.tag import Decoder, LegalTags, TagHeadConfig
+from headstart.heads.two_texts import WordReader
+
+
+class RoleHeadConfig(TagHeadConfig):
+    """The network between the words' vectors and the roles."""
+
+    decoder: Decoder = "constrained"
+
+    mark: Literal["embedding", "segment"] = "embedding"
+    """How the predicate is marked: embedding: a vector beside those of its words; segment: its pieces are BERT's second
+    segment, so that the encoder reads the mark."""
+
+    mark_width: int = Field(default=32, ge=1)
+    """Width of the vector that marks a word as predicate or not."""
+
+    @property
+    def reads_together(self) -> bool:
+        return self.mark == "segment"
+
+
+class RoleHead(WordReader):
+    """Words' vectors and the predicate's mark -> scores of tags and of predicates, (B, W, C + 2)."""
+
+    def __init__(self, inputs: int, joined: int, legal: LegalTags, config: RoleHeadConfig) -> None:
+        width = config.mark_width if config.mark == "embedding" else 0
+        super().__init__(inputs + width, joined, config)
+        self.config = config
+        self.mark = nn.Embedding(2, width) if width else None
+        self.roles = nn.Linear(self.out_width, len(legal.start))
+        self.predicates = nn.Linear(self.out_width, 2)
+        self.crf = LinearChainCrf(len(legal.start), legal.start, legal.transition, legal.end)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        joined: Tensor | None = None,
+        pooled: Pooled | None = None,
+        parts: Tensor | None = None,
+    ) -> Tensor:
+        """parts: (B, W), 1 at the predicate."""
+        if parts is None:
+            raise ValueError("This head needs parts, (B, W): 1 at the words of the predicate, 0 elsewhere.")
+        if self.mark is not None:
+            x = torch.cat([x, self.mark(parts)], dim=2)
+        words = self.dropout(self.words(x, mask, joined))
+        return torch.cat([self.roles(words), self.predicates(words)], dim=2)
+
+    def loss(self, scores: Tensor, mask: Tensor, gold: Tensor) -> Tensor:
+        """The negative log-likelihood, summed over rows or words. gold: (B, W), columns of the scores; ()."""
+        C = scores.shape[2] - 2
+        marked = gold[:, 0] < C  # a row asks for roles throughout or for predicates throughout
+        words = mask & ~marked[:, None]
+        loss = nn.functional.cross_entropy(scores[words][:, C:], gold[words] - C, reduction="sum")
+        tags, rows = scores[marked][..., :C], mask[marked]
+        if self.config.decoder == "crf":
+            return loss + self.crf.loss(tags, rows, gold[marked])
+        return loss + nn.functional.cross_entropy(tags[rows], gold[marked][rows], reduction="sum")
+
+    def unused_parameters(self) -> list[nn.Parameter]:
+        return [] if self.config.decoder == "crf" else list(self.crf.parameters())
