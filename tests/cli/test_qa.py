@@ -297,6 +297,17 @@ def test_a_text_of_any_length(cli, run: Path, run_2: Path, squad, pretrained_run
     assert time.monotonic() - began < 30
 
 
+def test_lines_with_long_contexts_are_answered_in_small_groups(questions, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headstart.cli import predict
+    from headstart.tasks.qa import Qa
+
+    assert [len(chunk) for chunk in predict.in_chunks(iter(questions), Qa.key)] == [10]
+    monkeypatch.setattr(predict, "CHARACTERS_AT_ONCE", 3 * min(len(Qa.key(one)) for one in questions))
+    groups = list(predict.in_chunks(iter(questions), Qa.key))
+    assert max(map(len, groups)) == 3
+    assert [one for group in groups for one in group] == questions
+
+
 def test_many_questions_about_a_long_text_are_answered_in_groups(
     cli, run: Path, text: Path, questions, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headstart.cli.asking import CHARACTERS_AT_ONCE
 from headstart.cli.options import LABELLED, UNLABELLED, Longest, Stride, input_settings, reader_options
 from headstart.errors import HeadstartError
 
@@ -133,7 +134,7 @@ def predict(
     if predictions is not None:
         pages.append(PredictionsFile(kind, predictions))
     if context is None:
-        chunks = in_chunks(kind.read_inputs(source or STANDARD_INPUT, config))
+        chunks = in_chunks(kind.read_inputs(source or STANDARD_INPUT, config), kind.key)
     else:
         chunks = asked(context, question or ())
     truncated = answer_all(loaded, chunks, writer, pages)
@@ -211,15 +212,20 @@ def write(text: str) -> None:
         sys.stdout.flush()
 
 
-def in_chunks(examples: Iterator[Any]) -> Iterator[list[Any]]:
-    """What stands before a line that cannot be read is answered before that is told."""
+def in_chunks(examples: Iterator[Any], text_of: Callable[[Any], str]) -> Iterator[list[Any]]:
+    """Examples to be answered together: fewer of long ones, so that answers come soon and take little memory.
+
+    What stands before a line that cannot be read is answered before that is told.
+    """
     chunk: list[Any] = []
+    characters = 0
     try:
         for example in examples:
             chunk.append(example)
-            if len(chunk) == PREDICTED_AT_ONCE:
+            characters += len(text_of(example))
+            if len(chunk) == PREDICTED_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
                 yield chunk
-                chunk = []
+                chunk, characters = [], 0
     except HeadstartError:
         if chunk:
             yield chunk
