@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import headstart
-from headstart.batches.rows import Joined, collate, kept_of_pair, sorted_batches, text_row
+from headstart.batches.rows import Joined, Marked, collate, kept_of_pair, sorted_batches, text_row, texts_in
 from headstart.encoders.base import Encoder
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
@@ -176,3 +176,68 @@ def test_a_pair_is_read_as_transformers_reads_it(pieces: WordPieceTokenizer, tmp
         expected = model.bert(**theirs).last_hidden_state[0, [1, 2, 4, 6, 7]].numpy()
     (vectors,) = headstart.load(tmp_path).represent([pair], "top")
     np.testing.assert_allclose(vectors[0], expected, atol=1e-5)
+
+
+# --- marked words -----------------------------------------------------------------------------------------------------
+
+
+def test_a_marked_word_has_segment_1_at_all_its_pieces_and_at_nothing_else(pieces: WordPieceTokenizer) -> None:
+    words = ("a", "bb", "c", "bb")
+    row = text_row(BERT, pieces, Marked(words, 1, 2, seen=True))
+    assert row.ids.tolist() == [CLS, A, B, BB, C, B, BB, SEP]
+    assert row.segments is not None
+    assert row.parts is not None
+    assert row.segments.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert row.parts.tolist() == [0, 1, 0, 0]
+    of_word = [-1, 0, 1, 1, 2, 3, 3, -1]
+    for first, end in itertools.combinations(range(len(words) + 1), 2):
+        row = text_row(BERT, pieces, Marked(words, first, end, seen=True))
+        assert row.segments is not None
+        assert row.parts is not None
+        assert row.segments.tolist() == [int(first <= word < end) for word in of_word]
+        assert row.parts.tolist() == [int(first <= word < end) for word in range(len(words))]
+
+
+@pytest.mark.parametrize("words", [(), ("a",), ("a", "bb", "c")])
+def test_with_no_word_marked_a_row_is_that_of_the_plain_words(
+    words: tuple[str, ...], pieces: WordPieceTokenizer
+) -> None:
+    for with_first in (False, True):
+        plain = text_row(BERT, pieces, words, with_first=with_first)
+        row = text_row(BERT, pieces, Marked(words, 0, 0, seen=True), with_first=with_first)
+        assert row.ids.tolist() == plain.ids.tolist()
+        assert row.word_starts.tolist() == plain.word_starts.tolist()
+        assert row.segments is not None
+        assert row.parts is not None
+        assert not row.segments.any()
+        assert row.parts.tolist() == [0] * len(row.word_starts)
+
+
+def test_a_marked_word_longer_than_a_row_keeps_its_mark(pieces: WordPieceTokenizer) -> None:
+    row = text_row(BERT, pieces, Marked(("b" * 9,), 0, 1, seen=True), longest=4)
+    assert row.cut
+    assert row.segments is not None
+    assert row.parts is not None
+    assert row.segments.tolist() == [0, 1, 1, 1, 1, 0]
+    assert row.parts.tolist() == [1]
+
+
+def test_marked_words_that_do_not_fit_are_a_mistake_of_the_caller(pieces: WordPieceTokenizer) -> None:
+    with pytest.raises(ValueError, match="a marked text must fit into a row: 3 words, 2 fit"):
+        text_row(BERT, pieces, Marked(("a", "c", "d"), 0, 1, seen=True), longest=2)
+
+
+def test_a_mark_that_only_the_head_reads_leaves_the_encoder_the_plain_words() -> None:
+    words = ("a", "c")
+    assert texts_in(Marked(words, 0, 1, seen=False)) == texts_in(Marked(words, 1, 2, seen=False)) == [words]
+    seen = Marked(words, 0, 1, seen=True)
+    assert texts_in(seen) == [seen]
+
+
+def test_marked_rows_of_different_lengths_share_a_batch(pieces: WordPieceTokenizer) -> None:
+    rows = [text_row(BERT, pieces, Marked(words, 1, 2, seen=True)) for words in (("a", "bb", "c"), ("a", "c"))]
+    batch = collate(rows)
+    assert batch.segments is not None
+    assert batch.parts is not None
+    assert batch.segments.tolist() == [[0, 0, 1, 1, 0, 0], [0, 0, 1, 0, 0, 0]]
+    assert batch.parts.tolist() == [[0, 1, 0], [0, 1, 0]]

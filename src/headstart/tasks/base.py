@@ -307,7 +307,8 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
 
     def page(self, path: Path) -> Page[ExampleT, AnswerT]:
         """A page to look at the answers."""
-        raise ConfigError(f"--html is for tagging; {self.title} gives --to {', '.join(self.writers())}.")
+        others = ", ".join(self.writers())
+        raise ConfigError(f"--html is for tagging, semantic roles and coreference; {self.title} gives --to {others}.")
 
 
 class Writer(ABC, Generic[ExampleT, AnswerT]):

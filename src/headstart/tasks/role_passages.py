@@ -24,16 +24,16 @@ def is_marked(passage: Passage) -> bool:
 
 
 def window_around(word: int, tokens: NDArray[np.int64], longest: int) -> tuple[int, int]:
-    """(first word, end) of the words around one that have `longest` tokens at most; as much before it as behind it,
-    or more where the sentence ends."""
+    """(first word, end) of the words around one that have `longest` tokens at most, or of that word alone; as much
+    before it as behind it, or more where the other side has no word that fits. tokens: of each word, one at least."""
     ends = np.cumsum(tokens)
     begins, total = ends - tokens, int(ends[-1])
-    if total <= longest:
-        return 0, len(tokens)
     around = max(0, longest - int(tokens[word])) // 2
-    left = max(0, min(int(begins[word]) - around, total - longest))
+    left = min(int(begins[word]) - around, total - longest)
     start = min(word, int(np.searchsorted(begins, left, side="left")))
-    return start, max(word + 1, int(np.searchsorted(ends, begins[start] + longest, side="right")))
+    end = max(word + 1, int(np.searchsorted(ends, begins[start] + longest, side="right")))
+    # A long word behind the window leaves room before it.
+    return min(start, int(np.searchsorted(begins, ends[end - 1] - longest, side="left"))), end
 
 
 def within(arguments: Sequence[Span], start: int, end: int) -> list[Span]:

@@ -40,7 +40,6 @@ from headstart.tasks.role_reading import read_roles
 from headstart.tasks.role_scores import ROLE_F1, headline_scores, role_counts, score_titles, scores_by_role
 from headstart.tasks.role_writers import RoleColumns, RolesPage, RoleView
 from headstart.tasks.roles import (
-    VERB,
     Predicate,
     Roles,
     RoleSentence,
@@ -103,7 +102,8 @@ class Srl(Task[RoleSentence, Roles]):
     def check(self, examples: Sequence[RoleSentence], known_to: str) -> None:
         """A rare role that training never showed is only missed; where most are, the files use different names."""
         unknown = self._unknown_roles(examples)
-        if 2 * unknown.total() > sum(len(p.arguments or ()) for e in examples for p in known_predicates(e)):
+        # Every file has V, whatever it calls the others.
+        if 2 * unknown.total() > sum(not is_verb(argument) for argument in gold_arguments(examples)):
             role = max(unknown, key=unknown.__getitem__)
             raise DataError(
                 f"{examples[0].where.rpartition(':')[0]}: most of its arguments have roles that {known_to} never "
@@ -119,8 +119,7 @@ class Srl(Task[RoleSentence, Roles]):
 
     def _unknown_roles(self, examples: Sequence[RoleSentence]) -> Counter[str]:
         known = self._roles()
-        arguments = (a for e in examples for p in known_predicates(e) for a in p.arguments or ())
-        return Counter(argument.type for argument in arguments if argument.type not in known)
+        return Counter(argument.type for argument in gold_arguments(examples) if argument.type not in known)
 
     def _roles(self) -> set[str]:
         return {label.partition("-")[2] for label in self.labels if label != OUTSIDE}
@@ -151,15 +150,17 @@ class Srl(Task[RoleSentence, Roles]):
     def passages(self, example: RoleSentence, tokenized: Tokenized) -> list[Passage]:
         """The sentence, or its overlapping windows, without a mark; then once for each predicate.
 
-        Of a sentence that is longer than the encoder reads, a predicate has the words around it.
+        Where predicates are given without arguments, only those are asked for, and none are looked for. Of a sentence
+        that is longer than the encoder reads, a predicate has the words around it.
         """
         words, seen = example.words, tokenized.together
         tokens = tokenized.tokens_per_word(words)
-        found = [
-            Passage(Marked(words[start:end], 0, 0, seen), start)
-            for start, end in word_windows(tokens, tokenized.longest, tokenized.stride)
-        ]
-        for predicate in example.predicates or ():
+        given = example.predicates or ()
+        found = []
+        if all(predicate.arguments is not None for predicate in given):
+            windows = word_windows(tokens, tokenized.longest, tokenized.stride)
+            found = [Passage(Marked(words[start:end], 0, 0, seen), start) for start, end in windows]
+        for predicate in given:
             start, end = window_around(predicate.word, tokens, tokenized.longest)
             place = predicate.word - start
             cut = end - start < len(words)
@@ -231,10 +232,10 @@ class Srl(Task[RoleSentence, Roles]):
         return tuple([Predicate(int(word)) for word in np.flatnonzero(rows[:, 1] > rows[:, 0])])
 
     def follow_up(self, example: RoleSentence, answer: Roles) -> RoleSentence | None:
-        """The sentence with the predicates that were found in it."""
+        """The sentence with the predicates that were found in it, whose arguments are then asked for."""
         if example.predicates is not None or not answer.predicates:
             return None
-        return replace(example, predicates=answer.predicates)
+        return replace(example, predicates=tuple([replace(found, arguments=None) for found in answer.predicates]))
 
     # --- metric -------------------------------------------------------------------------------------------------------
 
@@ -275,16 +276,17 @@ class Srl(Task[RoleSentence, Roles]):
         """Of every predicate the span that is most often an argument, counted from the predicate, with its role."""
         places: Counter[tuple[int, int, str]] = Counter()
         for word, arguments in ((p.word, p.arguments or ()) for e in train for p in known_predicates(e)):
-            places.update((start - word, end - word, role) for start, end, role in arguments if role != VERB)
-        start, end, role = min(places, key=lambda place: (-places[place], place))
+            places.update((a.start - word, a.end - word, a.type) for a in arguments if not is_verb(a))
+        # Few labels may have no argument at all.
+        usual = min(places, key=lambda place: (-places[place], place), default=None)
 
-        def usual(example: RoleSentence, word: int) -> tuple[Span, ...]:
-            inside = word + start >= 0 and word + end <= len(example.words)
-            return (Span(word + start, word + end, role),) if inside else ()
+        def guess(example: RoleSentence, word: int) -> tuple[Span, ...]:
+            if usual is None or word + usual[0] < 0 or word + usual[1] > len(example.words):
+                return ()
+            return (Span(word + usual[0], word + usual[1], usual[2]),)
 
-        title = f"the word {'before' if start < 0 else 'after'} each predicate is {role}"
-        return title, [
-            Roles(tuple([replace(p, arguments=usual(example, p.word)) for p in known_predicates(example)]))
+        return "no arguments" if usual is None else usual_title(*usual), [
+            Roles(tuple([replace(p, arguments=guess(example, p.word)) for p in known_predicates(example)]))
             for example in examples
         ]
 
@@ -317,6 +319,18 @@ class Srl(Task[RoleSentence, Roles]):
 
     def page(self, path: Path) -> Page[RoleSentence, Roles]:
         return RolesPage(path)
+
+
+def gold_arguments(examples: Sequence[RoleSentence]) -> Iterator[Span]:
+    return (argument for e in examples for p in known_predicates(e) for argument in p.arguments or ())
+
+
+def usual_title(start: int, end: int, role: str) -> str:
+    """start, end: of the span, counted from the predicate."""
+    words = "the word" if end - start == 1 else f"the {end - start} words"
+    if end == 0 or start == 1:
+        return f"{words} {'after' if start == 1 else 'before'} each predicate as {role}"
+    return f"{words} from {start:+} on, counted from each predicate, as {role}"
 
 
 def gold_and_predicted(

@@ -141,6 +141,19 @@ def computed(pretrained: Pretrained, rows: Mapping[AnyText, TextRow]) -> Feature
     return FeatureTable({text: number for number, text in enumerate(rows)}, offsets, table, cut)
 
 
+def joined_tables(tables: Sequence[FeatureTable]) -> FeatureTable:
+    """One or more tables of different texts as one."""
+    if len(tables) == 1:
+        return tables[0]
+    rows: dict[AnyText, int] = {}
+    for table in tables:
+        rows |= {text: row + len(rows) for text, row in table.rows.items()}
+    lengths = np.concatenate([np.diff(table.offsets) for table in tables])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    layers, cut = (np.concatenate(parts) for parts in zip(*((t.layers, t.cut) for t in tables), strict=True))
+    return FeatureTable(rows, offsets, layers, cut)
+
+
 def offsets_of(rows: Sequence[TextRow]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum([len(row.word_starts) for row in rows])]).astype(np.int64)
 

@@ -108,16 +108,15 @@ def transfer_once(
     task_model = freshly_initialised(seed_of(seed, "task"), lambda: untrained(start, config, task, train))
     model = task_model.model.to("cuda" if torch.cuda.is_available() else "cpu")
     usable = features if config.how == "frozen" else None
-    train_input, truncated = task_model.prepare(train, labelled=True, features=usable)
+    train_input, train_cut = task_model.prepare(train, labelled=True, features=usable)
     if usable is not None and config.mix.standardise:
         passages = [passage for own in train_input.passages for passage in own]
         texts = dict.fromkeys(text for passage in passages for text in task_model.given_to_encoders(passage)[0])
         for reader, table in zip(model.each_reader, usable, strict=True):
             reader.standardise(*table.moments([table.rows[text] for text in texts]))
-    dev_input = None
+    dev_input, dev_cut = None, list[bool]()
     if dev is not None:
-        dev_input, dev_truncated = task_model.prepare(dev, labelled=True, features=usable)
-        truncated += dev_truncated
+        dev_input, dev_cut = task_model.prepare(dev, labelled=True, features=usable)
     how = "finetune" if config.how == SCRATCH else config.how
     result = yield from fit(model, task, how, train_input, dev_input, config.fitting, seed)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -138,7 +137,7 @@ def transfer_once(
         seconds=time.monotonic() - began,
         collapsed=task.collapsed(answers),
         mix=named_mixes(model, [one.name for one in start.pretrained]),
-        truncated=truncated,
+        truncated=sum(train_cut) + sum(dev_cut),
         parameters=trained,
     )
 

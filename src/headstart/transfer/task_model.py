@@ -39,7 +39,7 @@ from headstart.training.run import RunDirectory
 from headstart.training.seeding import freshly_initialised
 from headstart.training.tensors import read_tensors
 from headstart.transfer.config import TransferConfig, config_for
-from headstart.transfer.features import FeatureTable, computed
+from headstart.transfer.features import FeatureTable, computed, joined_tables
 from headstart.transfer.fitting import ModelInput, RowScores, answers_of
 
 KIND = "task"
@@ -143,18 +143,28 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         answers: list[AnswerT] = []
         truncated = 0
         for chunk in self._chunks(examples):
-            data, cut = self.prepare(chunk, encode_once=True)
-            answers += answers_of(self.model, self.task, data)[0]
-            truncated += cut
-        pairs = zip(examples, answers, strict=True)
-        asked = [self.task.follow_up(example, answer) for example, answer in pairs]
+            found, cut = self._final_answers(chunk)
+            answers += found
+            truncated += sum(cut)
+        return Answers(answers, truncated)
+
+    def _final_answers(
+        self, examples: Sequence[ExampleT], known: Sequence[FeatureTable] | None = None
+    ) -> tuple[list[AnswerT], list[bool]]:
+        """The answers to some examples, follow-up questions included, and which examples were truncated.
+
+        known: features of some of their texts, which are then not encoded again.
+        """
+        features = self._shared_features(examples, known)
+        data, cut = self.prepare(examples, features=features)
+        answers: list[AnswerT] = answers_of(self.model, self.task, data)[0]
+        asked = [self.task.follow_up(example, answer) for example, answer in zip(examples, answers, strict=True)]
         open_ = [number for number, question in enumerate(asked) if question is not None]
         if open_:
-            again = self._answers([question for question in asked if question is not None])
-            truncated += again.truncated
-            for number, answer in zip(open_, again.answers, strict=True):
-                answers[number] = answer
-        return Answers(answers, truncated)
+            again = self._final_answers([question for question in asked if question is not None], features)
+            for number, answer, also_cut in zip(open_, *again, strict=True):
+                answers[number], cut[number] = answer, cut[number] or also_cut
+        return answers, cut
 
     def _chunks(self, examples: list[ExampleT]) -> Iterator[list[ExampleT]]:
         """All of them at once; of texts that are encoded once, as many as fit into memory with all their vectors."""
@@ -180,12 +190,10 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         *,
         labelled: bool = False,
         features: Sequence[FeatureTable] | None = None,
-        encode_once: bool = False,
-    ) -> tuple[ModelInput, int]:
-        """Examples as the model reads them, and how many are truncated.
+    ) -> tuple[ModelInput, list[bool]]:
+        """Examples as the model reads them, and which of them are truncated.
 
         features: each encoder's features of all their passages, computed before; no encoder is then run.
-        encode_once: the encoders will not change, so that they run once for each text that several passages share.
         """
         passages = [self.task.passages(example, self) for example in examples]
         ends = np.cumsum([0, *map(len, passages)]).tolist()
@@ -196,15 +204,11 @@ class TaskModel(Generic[ExampleT, AnswerT]):
             targets = [target for example, own in pairs for target in self.task.targets(example, own)]
         flat = [passage for own in passages for passage in own]
         if features is None:
-            for encoder in self.model.encoders:
-                encoder.clear_cache()  # the same examples get the same bits, whatever was read before
-            if encode_once and any(map(is_shared, flat)):
-                features = self._features_of(flat)
-        if features is None:
+            self._clear_caches()
             scores, lengths, cut = self._from_texts(flat)
         else:
             scores, lengths, cut = self._from_features(flat, features)
-        truncated = sum(any(cut[row] for row in own) for own in rows)
+        truncated = [any(cut[row] for row in own) for own in rows]
         return ModelInput(scores, lengths, list(examples), passages, rows, targets), truncated
 
     def _from_texts(self, passages: Sequence[Passage]) -> tuple[RowScores, list[int], list[bool]]:
@@ -236,13 +240,29 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         marked, pieces = network.reads_first_position, network.reads_every_piece
         return text_row(encoder, tokenizer, text, self.longest, with_first=marked, every_piece=pieces)
 
-    def _features_of(self, passages: Sequence[Passage]) -> list[FeatureTable]:
-        """Each encoder's features of the distinct texts of some passages, in memory."""
+    def _shared_features(
+        self, examples: Sequence[ExampleT], known: Sequence[FeatureTable] | None
+    ) -> list[FeatureTable] | None:
+        """Each encoder's features of the distinct texts of some examples, in memory, so that an encoder runs once for
+        each text; None where passages do not share texts. known: features computed before."""
+        passages = [passage for example in examples for passage in self.task.passages(example, self)]
+        if not any(map(is_shared, passages)):
+            return None
         texts = dict.fromkeys(text for passage in passages for text in self.given_to_encoders(passage)[0])
-        return [
-            computed(Pretrained(encoder, tokenizer), {text: self._row(encoder, tokenizer, text) for text in texts})
-            for encoder, tokenizer in zip(self.model.encoders, self.tokenizers, strict=True)
-        ]
+        if known is None:
+            self._clear_caches()
+        tables = []
+        for number, (encoder, tokenizer) in enumerate(zip(self.model.encoders, self.tokenizers, strict=True)):
+            before = [] if known is None else [known[number]]
+            rows = {t: self._row(encoder, tokenizer, t) for t in texts if not any(t in table.rows for table in before)}
+            new = [computed(Pretrained(encoder, tokenizer), rows)] if rows else []
+            tables.append(joined_tables([*before, *new]))
+        return tables
+
+    def _clear_caches(self) -> None:
+        """The same examples get the same bits, whatever was read before."""
+        for encoder in self.model.encoders:
+            encoder.clear_cache()
 
     def _from_features(
         self, passages: Sequence[Passage], features: Sequence[FeatureTable]
