@@ -13,7 +13,7 @@ from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartE
 if TYPE_CHECKING:
     from headstart.claims.reproduce import reproduce
     from headstart.comparison.compare import compare
-    from headstart.estimator import PairClassifier, QuestionAnswerer, Tagger, TextClassifier
+    from headstart.estimator import PairClassifier, QuestionAnswerer, RoleLabeler, Tagger, TextClassifier
     from headstart.exporting import export, import_run
     from headstart.inspection.encode import encode
     from headstart.pretrained import Pretrained
@@ -34,6 +34,7 @@ __all__ = [
     "PairClassifier",
     "Pretrained",
     "QuestionAnswerer",
+    "RoleLabeler",
     "Tagger",
     "TaskModel",
     "TextClassifier",
@@ -56,6 +57,7 @@ _LAZY = {
     "PairClassifier": "headstart.estimator",
     "Pretrained": "headstart.pretrained",
     "QuestionAnswerer": "headstart.estimator",
+    "RoleLabeler": "headstart.estimator",
     "Tagger": "headstart.estimator",
     "TaskModel": "headstart.transfer.task_model",
     "TextClassifier": "headstart.estimator",

@@ -40,14 +40,17 @@ class RoleFile:
 
     def notices(self) -> list[str]:
         """What the user should know about how the file was read."""
-        count = len(self.overlapping)
-        if not count:
-            return []
-        some = "1 argument overlaps" if count == 1 else f"{count:,} arguments overlap"
-        return [
-            f"{self.path}: {some} another of the same predicate and cannot be learned, because BIO tags hold one role "
-            f"per word; left out, such as {self.overlapping[0]}."
-        ]
+        return [f"{self.path}: {overlap_notice(self.overlapping)}"] if self.overlapping else []
+
+
+def overlap_notice(overlapping: Sequence[str]) -> str:
+    """overlapping: a phrase for each argument that was left out."""
+    count = len(overlapping)
+    some = "1 argument overlaps" if count == 1 else f"{count:,} arguments overlap"
+    return (
+        f"{some} another of the same predicate and cannot be learned, because BIO tags hold one role per word; left "
+        f"out, such as {overlapping[0]}."
+    )
 
 
 def read_roles(path: str | Path, words_field: str | None = None) -> RoleFile:

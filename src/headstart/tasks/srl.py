@@ -33,11 +33,13 @@ from headstart.tasks.base import (
 )
 from headstart.tasks.best_tags import best_tags
 from headstart.tasks.prediction_writers import JsonLines
+from headstart.tasks.role_baseline import usual_argument
 from headstart.tasks.role_inputs import RoleInputConfig, read_role_inputs
 from headstart.tasks.role_json import roles_as_json
 from headstart.tasks.role_passages import is_marked, marked, window_around, within
 from headstart.tasks.role_reading import read_roles
 from headstart.tasks.role_scores import ROLE_F1, headline_scores, role_counts, score_titles, scores_by_role
+from headstart.tasks.role_shown import show_roles
 from headstart.tasks.role_writers import RoleColumns, RolesPage, RoleView
 from headstart.tasks.roles import (
     Predicate,
@@ -48,6 +50,7 @@ from headstart.tasks.roles import (
     known_predicates,
     tags_of_arguments,
 )
+from headstart.tasks.shown import Shown
 from headstart.tasks.spans import OUTSIDE, Span, legal_transitions, tag_names
 from headstart.tasks.windows import gathered, word_windows
 
@@ -107,7 +110,7 @@ class Srl(Task[RoleSentence, Roles]):
             role = max(unknown, key=unknown.__getitem__)
             raise DataError(
                 f"{examples[0].where.rpartition(':')[0]}: most of its arguments have roles that {known_to} never "
-                f"showed, such as '{role}'.{nearest(role, self._roles())} Use files with the same names of roles."
+                f"showed, such as '{role}'.{nearest(role, self.roles())} Use files with the same names of roles."
             )
 
     def between(self, train: Sequence[RoleSentence], dev: Sequence[RoleSentence]) -> list[str]:
@@ -118,10 +121,10 @@ class Srl(Task[RoleSentence, Roles]):
         return [f"{said} that training never showed ({', '.join(sorted(unknown)[:3])}), and can only be missed."]
 
     def _unknown_roles(self, examples: Sequence[RoleSentence]) -> Counter[str]:
-        known = self._roles()
+        known = self.roles()
         return Counter(argument.type for argument in gold_arguments(examples) if argument.type not in known)
 
-    def _roles(self) -> set[str]:
+    def roles(self) -> set[str]:
         return {label.partition("-")[2] for label in self.labels if label != OUTSIDE}
 
     @classmethod
@@ -274,21 +277,13 @@ class Srl(Task[RoleSentence, Roles]):
 
     def baseline(self, train: Sequence[RoleSentence], examples: Sequence[RoleSentence]) -> tuple[str, list[Roles]]:
         """Of every predicate the span that is most often an argument, counted from the predicate, with its role."""
-        places: Counter[tuple[int, int, str]] = Counter()
-        for word, arguments in ((p.word, p.arguments or ()) for e in train for p in known_predicates(e)):
-            places.update((a.start - word, a.end - word, a.type) for a in arguments if not is_verb(a))
-        # Few labels may have no argument at all.
-        usual = min(places, key=lambda place: (-places[place], place), default=None)
+        usual = usual_argument(train)
 
-        def guess(example: RoleSentence, word: int) -> tuple[Span, ...]:
-            if usual is None or word + usual[0] < 0 or word + usual[1] > len(example.words):
-                return ()
-            return (Span(word + usual[0], word + usual[1], usual[2]),)
+        def guess(predicate: Predicate, example: RoleSentence) -> Predicate:
+            return replace(predicate, arguments=() if usual is None else usual.of(predicate.word, len(example.words)))
 
-        return "no arguments" if usual is None else usual_title(*usual), [
-            Roles(tuple([replace(p, arguments=guess(example, p.word)) for p in known_predicates(example)]))
-            for example in examples
-        ]
+        answers = [Roles(tuple([guess(one, example) for one in known_predicates(example)])) for example in examples]
+        return "no arguments" if usual is None else usual.title(), answers
 
     def collapsed(self, answers: Sequence[Roles]) -> bool:
         """Whether no predicate got an argument besides itself."""
@@ -307,6 +302,9 @@ class Srl(Task[RoleSentence, Roles]):
     def as_json(self, example: RoleSentence, answer: Roles) -> dict[str, Any]:
         return roles_as_json(example, answer)
 
+    def show(self, example: RoleSentence, answers: Sequence[Table]) -> Shown:
+        return show_roles(example, answers)
+
     def writers(self) -> Mapping[str, type[Writer[RoleSentence, Roles]]]:
         return {"conll": RoleColumns, "json": JsonLines, "view": RoleView}
 
@@ -323,14 +321,6 @@ class Srl(Task[RoleSentence, Roles]):
 
 def gold_arguments(examples: Sequence[RoleSentence]) -> Iterator[Span]:
     return (argument for e in examples for p in known_predicates(e) for argument in p.arguments or ())
-
-
-def usual_title(start: int, end: int, role: str) -> str:
-    """start, end: of the span, counted from the predicate."""
-    words = "the word" if end - start == 1 else f"the {end - start} words"
-    if end == 0 or start == 1:
-        return f"{words} {'after' if start == 1 else 'before'} each predicate as {role}"
-    return f"{words} from {start:+} on, counted from each predicate, as {role}"
 
 
 def gold_and_predicted(
