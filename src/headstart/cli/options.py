@@ -16,7 +16,8 @@ TASKS = (
     "classify (also called sentiment): one label per text, any number of labels. "
     "tag (also called ner): one tag per word, such as named entities or parts of speech. "
     "pair (also called nli): one label per pair of texts, such as entailment or paraphrase. "
-    "qa: the part of a text that answers a question."
+    "qa: the part of a text that answers a question. "
+    "coref: which words of a document refer to the same entity."
 )
 SOURCES = "A run, a Hugging Face BERT folder, options.json,weights.hdf5, word vectors, hf:org/name or a catalogue name."
 
@@ -26,10 +27,14 @@ Longest = Annotated[
     int | None, typer.Option("--longest", help="Tokens in one sequence: words, or pieces of words where BERT reads.")
 ]
 Stride = Annotated[
-    int | None, typer.Option("--stride", help="Tokens that neighbouring windows of a long text share (tag, qa).")
+    int | None, typer.Option("--stride", help="Tokens that neighbouring windows of a long text share (tag, qa, coref).")
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as fitting.epochs=5.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory", metavar="SIZE", help="coref: what the chains of a document may take, such as 2GB."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show the result only.")]
 
@@ -51,7 +56,10 @@ READER_OPTIONS: dict[str, Any] = {
         int | None, typer.Option("--column", help="CoNLL files: the column with the tag, from 0, or -1 for the last.")
     ],
     "input_as": Annotated[
-        str | None, typer.Option("--input-as", help="tag: read text, columns, or words (JSON lines).")
+        str | None, typer.Option("--input-as", help="tag, coref: read text, columns, or words (JSON lines).")
+    ],
+    "one_per_line": Annotated[
+        bool | None, typer.Option("--one-per-line", help="coref: each line of plain text is a document by itself.")
     ],
     "context_field": Annotated[
         str | None, typer.Option("--context-field", help="qa, JSON lines: key with the text. Default: context.")
@@ -68,8 +76,8 @@ READER_OPTIONS: dict[str, Any] = {
     ],
 }
 """The options of the tasks' readers, by the name of their setting. Each is for the tasks whose `Input` has it."""
-LABELLED = tuple(name for name in READER_OPTIONS if name != "input_as")
-UNLABELLED = ("text_field", "second_field", "separator", "input_as", "context_field", "question_field")
+LABELLED = tuple(name for name in READER_OPTIONS if name not in ("input_as", "one_per_line"))
+UNLABELLED = ("text_field", "second_field", "separator", "input_as", "one_per_line", "context_field", "question_field")
 """For files with and without labels."""
 
 Command = Callable[..., None]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headstart.cli.asking import CHARACTERS_AT_ONCE
-from headstart.cli.options import LABELLED, UNLABELLED, Longest, Stride, input_settings, reader_options
+from headstart.cli.options import LABELLED, UNLABELLED, Longest, Memory, Stride, input_settings, reader_options
 from headstart.errors import HeadstartError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def evaluate(
     task: ReadAs = None,
     longest: Longest = None,
     stride: Stride = None,
+    memory: Memory = None,
     no_answer_threshold: NoAnswerThreshold = None,
     precision: Precision = "float32",
     predictions: Predictions = None,
@@ -59,22 +60,22 @@ def evaluate(
     from headstart.report.wording import percent
     from headstart.transfer.evaluate import evaluate_model
 
-    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold)
+    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold, memory)
     examples = input_settings(type(loaded.task), reading)
     pages = [] if predictions is None else [PredictionsFile(loaded.task, predictions)]
-    done = evaluate_model(loaded, data, examples, run)
+    done = evaluate_model(loaded, data, examples, run, tell)
     for page in pages:
         page.add(done.pairs)
         page.save()
     for notice in loaded.task.notices(done.path, examples):
-        typer.echo(f"headstart: {notice}", err=True)
+        tell(notice)
     found = done.scores()
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
-    scores = ", ".join(f"{title} {percent(found[name])}" for name, title in loaded.task.score_titles().items())
+    scores = ", ".join(f"{title} {percent(found[name])}" for name, title in done.task.score_titles().items())
     typer.echo(f"{found['examples']:,} {loaded.task.many}: {scores}")
-    for line in loaded.task.describe(found):
+    for line in done.task.describe(found):
         typer.echo(line)
     if found["truncated"]:
         typer.echo(f"{loaded.task.cut_note(found['truncated'], loaded.together)}.")
@@ -90,7 +91,7 @@ def predict(
             "--in",
             metavar="F",
             help="Lines, .jsonl, .csv, .tsv, .parquet, CoNLL columns, SQuAD's .json; - is stdin, the default. "
-            "pair: lines have a tab between the two texts.",
+            "pair: lines have a tab between the two texts. coref: a text file is one document.",
         ),
     ] = None,
     context: Annotated[
@@ -105,17 +106,18 @@ def predict(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="classify, pair: tsv, json, csv. tag: conll, json, view. qa: tsv, json, squad, view.",
+            help="classify, pair: tsv, json, csv. tag, coref: conll, json, view. qa: tsv, json, squad, view.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --to json.")] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="tag: also write a page to look at.")
+        Path | None, typer.Option("--html", metavar="FILE", help="tag, coref: also write a page to look at.")
     ] = None,
     predictions: Predictions = None,
     task: ReadAs = None,
     longest: Longest = None,
     stride: Stride = None,
+    memory: Memory = None,
     no_answer_threshold: NoAnswerThreshold = None,
     precision: Precision = "float32",
     reading: dict[str, Any],
@@ -125,7 +127,7 @@ def predict(
     from headstart.config import pick
 
     check_ways(source, context, question or ())
-    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold)
+    loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold, memory)
     kind = loaded.task
     check_task(kind, run, source, context)
     config = input_settings(type(kind), reading)
@@ -143,15 +145,23 @@ def predict(
 
 
 def open_model(
-    run: Path, task: str | None, precision: str, lengths: dict[str, int | None], threshold: float | None
+    run: Path,
+    task: str | None,
+    precision: str,
+    lengths: dict[str, int | None],
+    threshold: float | None,
+    memory: str | None,
 ) -> TaskModel[Any, Any]:
-    """A task model, with other lengths of its sequences and windows, and another threshold, where they are given."""
+    """A task model, with other lengths of its sequences and windows, another threshold, and another bound of memory,
+    where they are given."""
     from headstart.config import resolve, settings_of
-    from headstart.transfer.loading import load_task_model, with_threshold
+    from headstart.transfer.loading import load_task_model, with_memory, with_threshold
 
     loaded = load_task_model(run, precision=precision, task=task)
     if threshold is not None:
         loaded = with_threshold(loaded, threshold, run)
+    if memory is not None:
+        loaded = with_memory(loaded, memory, run)
     given = {name: value for name, value in lengths.items() if value is not None}
     if not given:
         return loaded
@@ -166,8 +176,13 @@ def answer_all(
 ) -> int:
     """Write the answers as they come; the number of examples that were truncated."""
     truncated = 0
+    told: str | None = None
     write(writer.begin())
     for examples in chunks:
+        note = loaded.task.memory_note(loaded.model.head, examples)
+        if note is not None and note != told:
+            tell(note)
+            told = note
         found = loaded.answers(examples)
         pairs = list(zip(examples, found.answers, strict=True))
         write(writer.lines(pairs))
@@ -204,6 +219,10 @@ class PredictionsFile:
         from headstart.atomic import write_text
 
         write_text(self.path, "".join([*self.parts, self.writer.end()]))
+
+
+def tell(note: str) -> None:
+    typer.echo(f"headstart: {note}", err=True)
 
 
 def write(text: str) -> None:

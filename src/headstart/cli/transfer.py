@@ -11,6 +11,7 @@ import typer
 from headstart.cli.options import (
     LABELLED,
     Longest,
+    Memory,
     Quiet,
     Settings,
     Stride,
@@ -64,6 +65,7 @@ def transfer(
     ] = None,
     longest: Longest = None,
     stride: Stride = None,
+    memory: Memory = None,
     settings: Settings = None,
     quiet: Quiet = False,
     reading: dict[str, Any],
@@ -84,6 +86,7 @@ def transfer(
         "network.cell": cell,
         "network.directions": directions,
         "network.pool": pool,
+        "network.memory": memory,
     }
     events = run_transfer(
         task,

@@ -25,8 +25,10 @@ from headstart.transfer.start import Start
 CellEvent = Progress | FitStep | Notice | CellBegan | CellDone
 Place = tuple[Row, int, int]
 """(row, labels, seed)"""
-NOT_KEPT = {"text", "words", "first", "second", "id", "question", "context", "best"}
-"""What answers repeat of their example, and the other candidates of a question: twenty times as much as its answer."""
+REPEATED = {"text", "words", "first", "second", "id", "question", "context", "document", "part", "sentences"}
+NOT_KEPT = REPEATED | {"best", "mentions"}
+"""What answers repeat of their example; the other candidates of a question, which are twenty times as much as its
+answer; the mentions of chains once more, with their texts."""
 
 
 @dataclass(slots=True)

@@ -12,16 +12,18 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import ByteSize, Field
 from torch import Tensor, nn
 
+from headstart.heads.coref_memory import Blocks, HeadSizes
 from headstart.heads.recurrent import RecurrentConfig
 from headstart.heads.two_texts import WordReader
 
 DISTANCES = 10
 """Buckets of the distance between two mentions: 1, 2, 3, 4, then each twice as wide as the one before."""
-PAIRS_AT_ONCE, COARSE_AT_ONCE = 1 << 16, 1 << 24
-"""Pairs of spans that are scored at a time, finely where no gradient is asked for, and coarsely: some 100 MB each."""
+LOWEST = -30.0
+"""Attention of a word is at least this, seen from the document's highest, so that exp of it is never 0: the attention
+of a span is divided by the sum of its words'."""
 
 
 class CorefHeadConfig(RecurrentConfig):
@@ -41,6 +43,12 @@ class CorefHeadConfig(RecurrentConfig):
 
     feature_width: int = Field(default=20, ge=1)
     """Width of the vectors of a span's length, of the distance of two spans and of the genre."""
+
+    singletons: bool | None = None
+    """Whether a mention that no other refers to is a chain of its own; unset: if the training documents have such."""
+
+    memory: ByteSize | None = Field(default=None, gt=0)
+    """What the head may take for a document, such as "2GB", beside the encoder; unset: blocks of 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ class CorefHead(WordReader):
         super().__init__(inputs, joined, config)
         self.config = config
         S, H, E = self.out_width, config.hidden, config.feature_width
+        self.sizes = HeadSizes(S, H, config.widest, config.antecedents, config.spans_per_word)
         self.attention = nn.Linear(S, 1)
         self.widths = nn.Embedding(config.widest, E)
         # A linear layer of [start; end; attended; width] is the sum of one of each: no array of all spans' vectors.
@@ -85,35 +94,59 @@ class CorefHead(WordReader):
         self.product, self.features = nn.Linear(H, H, bias=False), nn.Linear(2 * E, H, bias=False)
         self.link = nn.Linear(H, 1)
 
+    def blocks(self, words: int) -> Blocks:
+        """What is scored at a time of a document of so many words; the blocks change no score."""
+        return self.sizes.blocks(words, self.config.memory)
+
     def mention_scores(self, words: DocumentWords) -> tuple[Tensor, Tensor]:
         """Of all spans within one sentence: (M, 2), by first word and then width, and their scores (M,)."""
         x = self.dropout(words.states)
-        W, L = len(x), min(self.config.widest, len(x))
-        start, end, inside = self.start(x), self.end(x), self.inside(x)
         # The same constant for all words leaves each span's softmax as it is.
-        weights = (self.attention(x) - self.attention(x).detach().max()).clamp(min=-30.0).exp()
-        weighted = weights * inside
-        total, share = torch.zeros_like(weighted), torch.zeros_like(weights)
-        widths = self.width(self.widths.weight)
+        attention = self.attention(x)
+        weights = (attention - attention.detach().max()).clamp(min=LOWEST).exp()
+        at_once = self.blocks(len(x)).words
+        found = [
+            self._mentions_from(x, weights, words.sentences, first, min(first + at_once, len(x)))
+            for first in range(0, len(x), at_once)
+        ]
+        return torch.cat([spans for spans, _ in found]), torch.cat([scores for _, scores in found])
+
+    def _mentions_from(
+        self, x: Tensor, weights: Tensor, sentences: Tensor, first: int, end: int
+    ) -> tuple[Tensor, Tensor]:
+        """Of the spans that begin with one of these words."""
+        behind = min(len(x), end + self.config.widest - 1)
+        x, weights, sentences = x[first:behind], weights[first:behind], sentences[first:behind]
+        starts, ends, weighted = self.start(x[: end - first]), self.end(x), weights * self.inside(x)
+        total, share = weighted[: end - first], weights[: end - first]
+        of_widths = self.width(self.widths.weight)
         scores, spans = [], []
-        for width in range(1, L + 1):
-            last = W - width + 1
-            total, share = total[:last] + weighted[width - 1 :], share[:last] + weights[width - 1 :]
-            kept = (words.sentences[:last] == words.sentences[width - 1 :]).nonzero()[:, 0]
-            hidden = start[kept] + end[kept + width - 1] + (total[kept] / share[kept]) + widths[width - 1]
+        for width in range(1, min(self.config.widest, len(x)) + 1):
+            last = min(end - first, len(x) - width + 1)
+            if width > 1:
+                total, share = total[:last] + weighted[width - 1 :][:last], share[:last] + weights[width - 1 :][:last]
+            inside = (sentences[:last] == sentences[width - 1 :][:last]).nonzero()[:, 0]
+            if not len(inside):
+                break  # no sentence is as long, so that none is longer
+            hidden = starts[inside] + ends[inside + width - 1] + total[inside] / share[inside] + of_widths[width - 1]
             scores.append(self.mention(self.dropout(hidden.relu()))[:, 0])
-            spans.append(torch.stack([kept, kept + width], dim=1))
+            spans.append(torch.stack([inside + first, inside + first + width], dim=1))
         found = torch.cat(spans)
-        order = (found[:, 0] * (L + 1) + found[:, 1] - found[:, 0]).argsort()
+        order = (found[:, 0] * (self.config.widest + 1) + found[:, 1] - found[:, 0]).argsort()
         return found[order], torch.cat(scores)[order]
 
     def span_vectors(self, words: DocumentWords, spans: Tensor) -> Tensor:
         """[start; end; attended; width], projected. spans: (N, 2) -> (N, H)."""
         x = self.dropout(words.states)
+        attention = self.attention(x)[:, 0]
+        parts = torch.split(spans, self.blocks(len(x)).vectors)
+        return torch.cat([self._vectors_of(x, attention, part) for part in parts])
+
+    def _vectors_of(self, x: Tensor, attention: Tensor, spans: Tensor) -> Tensor:
         places = spans[:, :1] + torch.arange(self.config.widest, device=spans.device)  # (N, L)
         inside = places < spans[:, 1:]
         places = places.clamp(max=len(x) - 1)
-        weights = self.attention(x)[places, 0].masked_fill(~inside, -torch.inf).softmax(dim=1)
+        weights = attention[places].masked_fill(~inside, -torch.inf).softmax(dim=1)
         attended = torch.einsum("nl,nls->ns", weights, x[places])
         width = self.widths(spans[:, 1] - spans[:, 0] - 1)
         vectors = self.span(torch.cat([x[spans[:, 0]], x[spans[:, 1] - 1], attended, width], dim=1)).relu()
@@ -122,11 +155,12 @@ class CorefHead(WordReader):
 
     def links(self, words: DocumentWords, spans: Tensor, mentions: Tensor) -> Links:
         """The best antecedents of kept spans. spans: (N, 2), in order; mentions: (N,), their scores."""
+        blocks = self.blocks(len(words.states))
         vectors = self.span_vectors(words, spans)
-        best, antecedents = self.coarse_scores(vectors, mentions)
-        return Links(spans, mentions, antecedents, best + self.fine(vectors, antecedents, words.genre))
+        best, antecedents = self.coarse_scores(vectors, mentions, blocks.coarse)
+        return Links(spans, mentions, antecedents, best + self.fine(vectors, antecedents, words.genre, blocks.fine))
 
-    def coarse_scores(self, vectors: Tensor, mentions: Tensor) -> tuple[Tensor, Tensor]:
+    def coarse_scores(self, vectors: Tensor, mentions: Tensor, at_once: int) -> tuple[Tensor, Tensor]:
         """A bilinear form of both vectors and both mention scores: the best A of each span, -inf for one that is not
         before it, and their numbers, (N, A) each."""
         N = len(vectors)
@@ -134,26 +168,29 @@ class CorefHead(WordReader):
         numbers = torch.arange(N, device=vectors.device)
         projected = self.coarse(vectors)
         found = []
-        for first in range(0, N, rows := max(1, COARSE_AT_ONCE // N)):
-            part = slice(first, first + rows)
-            scores = projected[part] @ vectors.T + mentions[part, None] + mentions
-            found.append(scores.masked_fill(numbers[part, None] <= numbers, -torch.inf).topk(A, dim=1))
+        for first in range(0, N, at_once):
+            part = slice(first, first + at_once)
+            # Only spans before the block's last can be antecedents; there are at least A columns for topk.
+            before = max(A, min(first + at_once, N))
+            scores = projected[part] @ vectors[:before].T + mentions[part, None] + mentions[:before]
+            found.append(scores.masked_fill(numbers[part, None] <= numbers[:before], -torch.inf).topk(A, dim=1))
         return torch.cat([values for values, _ in found]), torch.cat([places for _, places in found])
 
-    def fine(self, vectors: Tensor, antecedents: Tensor, genre: int) -> Tensor:
+    def fine(self, vectors: Tensor, antecedents: Tensor, genre: int, at_once: int) -> Tensor:
         """A network of both vectors, their product, distance and genre. antecedents: (N, A) -> (N, A)."""
-        N, A = antecedents.shape
-        rows = max(1, N if torch.is_grad_enabled() else PAIRS_AT_ONCE // A)
+        N = len(vectors)
         later, earlier = self.later(vectors), self.earlier(vectors)
         genres = self.genres.weight[genre].expand(DISTANCES, -1)
         features = self.features(torch.cat([self.distances.weight, genres], dim=1))  # (DISTANCES, H)
         numbers = torch.arange(N, device=vectors.device)[:, None]
         distances = bucket(numbers - antecedents)
         found = []
-        for first in range(0, N, rows):
-            part = slice(first, first + rows)
-            pairs = self.product(vectors[part, None] * vectors[antecedents[part]])
-            hidden = later[part, None] + earlier[antecedents[part]] + pairs + features[distances[part]]
+        for first in range(0, N, at_once):
+            part = slice(first, first + at_once)
+            # F.embedding takes rows as indexing does; its gradient is faster to add up.
+            pairs = self.product(vectors[part, None] * F.embedding(antecedents[part], vectors))
+            hidden = later[part, None] + F.embedding(antecedents[part], earlier) + pairs
+            hidden = hidden + F.embedding(distances[part], features)
             found.append(self.link(self.dropout(hidden.relu()))[..., 0])
         return torch.cat(found)
 

@@ -203,6 +203,15 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
         """How many answers a target holds: the loss of a step is the sum of the losses over the sum of these."""
         return max(1, target.size)
 
+    def words_at_once(self, head: Head) -> int | None:
+        """Words that a training step may read together within the memory that the user allows; None: any number."""
+        return None
+
+    def memory_note(self, head: Head, examples: Sequence[ExampleT]) -> str | None:
+        """What the user should know of the memory that the answers to these examples take, before they are asked for; a
+        ConfigError where they cannot be had within what the user allows."""
+        return None
+
     @abstractmethod
     def decode(
         self, head: Head, examples: Sequence[ExampleT], passages: Sequence[Sequence[Passage]],
@@ -220,6 +229,10 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
         return self
 
     # --- metric -------------------------------------------------------------------------------------------------------
+
+    def scoring(self, examples: Sequence[ExampleT]) -> Self:
+        """The task with the rules by which a file of these examples is scored, where the file decides that."""
+        return self
 
     @abstractmethod
     def counts(self, example: ExampleT, answer: AnswerT) -> Sequence[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from headstart.config import Section, Table
 from headstart.errors import DataError
 from headstart.heads.coref import CorefHead, CorefHeadConfig, DocumentWords, coref_loss, kept_spans, mention_loss
+from headstart.heads.coref_memory import words_within
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.metrics import Metric
 from headstart.tasks.base import Page, Passage, Scores, Target, Task, Tokenized, Writer, of_class
@@ -22,18 +23,25 @@ from headstart.tasks.coref_documents import Chain, Chains, CorefDocument, sorted
 from headstart.tasks.coref_inputs import CorefInputConfig, read_unresolved
 from headstart.tasks.coref_parts import DocumentPart, JoinedParts, documents_in, parts_of
 from headstart.tasks.coref_reading import read_documents
-from headstart.tasks.coref_scores import CONLL_F1, TITLES, conll_counts, summed_scores
+from headstart.tasks.coref_rules import CHAIN_RULES, GAP_RULES, Rules, gold_chains
+from headstart.tasks.coref_shown import show_document
 from headstart.tasks.coref_writers import ChainColumns, ChainPage, ChainView, chains_as_json
 from headstart.tasks.prediction_writers import JsonLines
+from headstart.tasks.shown import Shown
 from headstart.tasks.windows import gathered, word_windows
+
+MUCH_MEMORY = 500_000_000
+"""Bytes for one document from which on the user is told without asking."""
 
 
 @dataclass(frozen=True)
 class Coref(Task[CorefDocument, Chains]):
-    """genres: those of the training documents; singletons: whether a mention alone is a chain, as it is in them."""
+    """genres: those of the training documents; singletons: whether a mention alone is a chain, as it is in them, unless
+    `network.singletons` says otherwise; rules: how answers are scored."""
 
     genres: tuple[str, ...] = ()
     singletons: bool = False
+    rules: Rules = CHAIN_RULES
 
     name: ClassVar[str] = "coref"
     title: ClassVar[str] = "coreference resolution"
@@ -75,11 +83,14 @@ class Coref(Task[CorefDocument, Chains]):
 
     @property
     def metric(self) -> Metric:
-        return CONLL_F1
+        return self.rules.metric
+
+    def scoring(self, examples: Sequence[CorefDocument]) -> Self:
+        return replace(self, rules=GAP_RULES) if any(e.pronoun is not None for e in examples) else self
 
     def check(self, examples: Sequence[CorefDocument], known_to: str) -> None:
         for example in examples:
-            gold_chains(example)
+            self.rules.check(example)
 
     @classmethod
     def key(cls, example: CorefDocument) -> str:
@@ -133,6 +144,26 @@ class Coref(Task[CorefDocument, Chains]):
             losses.append(self._document_loss(coref, states, document))
         return torch.stack(losses).sum()
 
+    def words_at_once(self, head: Head) -> int | None:
+        coref = of_class(CorefHead, head)
+        return None if coref.config.memory is None else words_within(coref.sizes, coref.config.memory)
+
+    def memory_note(self, head: Head, examples: Sequence[CorefDocument]) -> str | None:
+        """Of the longest document, if the user set a bound, or if it needs much."""
+        coref = of_class(CorefHead, head)
+        words = max((len(example.words) for example in examples), default=0)
+        if not words:
+            return None
+        blocks, needed = coref.blocks(words), coref.sizes.needed(words, coref.config.memory)
+        if coref.config.memory is None and needed < MUCH_MEMORY:
+            return None
+        spans = coref.sizes.spans(words)
+        in_blocks = f"in blocks of {blocks.coarse:,}" if blocks.coarse < spans else "at once"
+        return (
+            f"The longest document has {words:,} words; its chains need about {needed / 1e9:.2f} GB of memory, beside "
+            f"the encoder: {spans:,} possible mentions are compared with those before them, {in_blocks}."
+        )
+
     def _document_loss(self, head: CorefHead, states: Tensor, document: JoinedParts) -> Tensor:
         words = DocumentWords(states, torch.from_numpy(document.sentences).to(states.device), document.genre)
         spans, mentions = head.mention_scores(words)
@@ -142,8 +173,7 @@ class Coref(Task[CorefDocument, Chains]):
         return coref_loss(links, chains[kept]) + mention_loss(mentions, chains > 0)
 
     def _kept(self, head: CorefHead, spans: Tensor, mentions: Tensor, words: int) -> Tensor:
-        most = max(1, int(head.config.spans_per_word * words))
-        kept = kept_spans(spans.cpu().numpy(), mentions.detach().cpu().numpy(), most)
+        kept = kept_spans(spans.cpu().numpy(), mentions.detach().cpu().numpy(), head.sizes.spans(words))
         return torch.from_numpy(kept).to(spans.device)
 
     def decode(
@@ -173,6 +203,7 @@ class Coref(Task[CorefDocument, Chains]):
         spans, mentions = head.mention_scores(words)
         kept = self._kept(head, spans, mentions, len(words.states))
         links = head.links(words, spans[kept], mentions[kept])
+        singletons = self.singletons if head.config.singletons is None else head.config.singletons
         best, places = links.scores.max(dim=1)
         antecedents = links.antecedents.gather(1, places[:, None])[:, 0].tolist()
         listed = [(int(first), int(end)) for first, end in links.spans.tolist()]
@@ -186,7 +217,7 @@ class Coref(Task[CorefDocument, Chains]):
                     chains.append(chain)
                 chain.append(listed[number])
                 chain_of[number] = chain
-            elif self.singletons and mention > 0:
+            elif singletons and mention > 0:
                 chain_of[number] = [listed[number]]
                 chains.append(chain_of[number])
         return sorted_chains(chains)
@@ -194,30 +225,19 @@ class Coref(Task[CorefDocument, Chains]):
     # --- metric -------------------------------------------------------------------------------------------------------
 
     def counts(self, example: CorefDocument, answer: Chains) -> Sequence[float]:
-        return conll_counts(gold_chains(example), answer.chains)
+        return self.rules.counts(example, answer)
 
     def scores(self, examples: Sequence[CorefDocument], answers: Sequence[Chains]) -> dict[str, float]:
-        found = summed_scores([gold_chains(e) for e in examples], [answer.chains for answer in answers])
-        return {"conll_f1": self.metric.of(self.all_counts(examples, answers))} | {
-            f"{name}_f1": score.f1 for name, score in found.items()
-        }
+        return self.rules.scores(examples, answers)
 
     def score_titles(self) -> dict[str, str]:
-        return {"conll_f1": "CoNLL F1"} | {f"{name}_f1": title for name, title in TITLES.items()}
+        return self.rules.titles
 
     def details(self, examples: Sequence[CorefDocument], answers: Sequence[Chains]) -> Table:
-        found = summed_scores([gold_chains(e) for e in examples], [answer.chains for answer in answers])
-        return {
-            "parts": {name: {"recall": s.recall, "precision": s.precision, "f1": s.f1} for name, s in found.items()}
-        }
+        return self.rules.details(examples, answers)
 
     def describe(self, details: Table) -> list[str]:
-        width = max(map(len, TITLES.values()))
-        lines = [f"{'':<{width}}  precision    recall        F1"]
-        for name, row in details["parts"].items():
-            shares = "  ".join(f"{100 * row[key]:6.1f} %" for key in ("precision", "recall", "f1"))
-            lines.append(f"{TITLES[name].removesuffix(' F1'):<{width}}   {shares}")
-        return lines
+        return self.rules.describe(details)
 
     def baseline(self, train: Sequence[CorefDocument], examples: Sequence[CorefDocument]) -> tuple[str, list[Chains]]:
         found = usual_mentions(train, examples, self.singletons)
@@ -238,6 +258,9 @@ class Coref(Task[CorefDocument, Chains]):
     def as_json(self, example: CorefDocument, answer: Chains) -> dict[str, Any]:
         return chains_as_json(example, answer.chains)
 
+    def show(self, example: CorefDocument, answers: Sequence[Table]) -> Shown:
+        return show_document(example, answers)
+
     def writers(self) -> Mapping[str, type[Writer[CorefDocument, Chains]]]:
         return {"conll": ChainColumns, "json": JsonLines, "view": ChainView}
 
@@ -246,9 +269,3 @@ class Coref(Task[CorefDocument, Chains]):
 
     def page(self, path: Path) -> Page[CorefDocument, Chains]:
         return ChainPage(path)
-
-
-def gold_chains(example: CorefDocument) -> tuple[Chain, ...]:
-    if example.chains is None:
-        raise DataError(f"{example.where}: this document has no chains, so that nothing can be learned or scored.")
-    return example.chains

@@ -72,8 +72,8 @@ def parts_of(
     mentions = np.array(listed, dtype=np.int64).reshape(-1, 3)
     found = []
     for number, (start, _) in enumerate(windows):
-        own = np.flatnonzero(chosen == number)
-        first, end = (int(own[0]), int(own[-1]) + 1) if len(own) else (start, start)
+        # Windows are sorted, and so are the words that each keeps; one whose words are all kept elsewhere keeps none.
+        first, end = np.searchsorted(chosen, [number, number + 1]).tolist()
         inside = (sentences[:, 0] < end) & (sentences[:, 1] > first)
         begun = (mentions[:, 0] >= first) & (mentions[:, 0] < end)
         found.append(DocumentPart(start, first, end, genre, sentences[inside], mentions[begun]))

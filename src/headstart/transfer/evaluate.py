@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from headstart.weights.sources import Source, labelled_file
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The labelled examples of a file with a model's answers to them."""
+    """The labelled examples of a file with a model's answers to them. task: with the rules that score this file."""
 
     task: Task[Any, Any]
     path: Path
@@ -55,11 +56,19 @@ def evaluate(
     return evaluate_model(loaded, data, examples or loaded.task.Input(), run).scores()
 
 
-def evaluate_model(loaded: TaskModel[Any, Any], data: str | Path, examples: Section, name: Source) -> Evaluated:
-    """name: of the model, for messages."""
-    task = loaded.task
+def evaluate_model(
+    loaded: TaskModel[Any, Any],
+    data: str | Path,
+    examples: Section,
+    name: Source,
+    tell: Callable[[str], None] = lambda note: None,
+) -> Evaluated:
+    """name: of the model, for messages. tell: gets what the user should know before the examples are answered."""
     path = result_of(labelled_file(data))
-    found = task.read(path, examples)
+    found = loaded.task.read(path, examples)
+    task = loaded.task.scoring(found)
+    if (note := task.memory_note(loaded.model.head, found)) is not None:
+        tell(note)
     task.check(found, f"the training examples of {name}")
     bare = [one for example in found if (one := task.unaided(example)) is not None]
     unaided = loaded.answers(bare).answers if len(bare) == len(found) else None

@@ -150,7 +150,10 @@ def fit(
         if number % per_epoch == 0:
             batches = epoch_batches(lengths, config.batch, number // per_epoch, seed)
         examples = batches[number % per_epoch]
-        passes = document_passes(train, examples) if task.scores_documents else passes_of(train, examples, in_parts)
+        if task.scores_documents:
+            passes = document_passes(train, examples, task.words_at_once(model.head))
+        else:
+            passes = passes_of(train, examples, in_parts)
         loss = step(model, task, optimizer, shared, train, passes, number, steps, config, seed)
         took = time.monotonic() - began
         pace = (number + 1) / took
@@ -221,13 +224,17 @@ def passes_of(data: ModelInput, examples: Sequence[int], in_parts: bool) -> list
     return [parts_of(own, data.lengths) if in_parts else [own] for own in passes]
 
 
-def document_passes(data: ModelInput, examples: Sequence[int]) -> list[list[list[int]]]:
-    """Passes that have consecutive rows of one example each, all of them if they have PASS_TOKENS at most."""
+def document_passes(
+    data: ModelInput, examples: Sequence[int], words_at_once: int | None = None
+) -> list[list[list[int]]]:  # fmt: skip
+    """Passes that have consecutive rows of one example each, all of them if they have PASS_TOKENS at most, with their
+    padding. words_at_once: as many tokens at most, but always a row."""
+    tokens = PASS_TOKENS if words_at_once is None else min(PASS_TOKENS, words_at_once)
     passes: list[list[list[int]]] = []
     for example in examples:
         rows = list(data.rows[example])
         longest = max((data.lengths[row] for row in rows), default=0)
-        most = max(1, PASS_TOKENS // max(1, longest))
+        most = max(1, tokens // max(1, longest))
         passes += [[rows[first : first + most]] for first in range(0, len(rows), most)]
     return passes
 

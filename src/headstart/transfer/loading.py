@@ -10,14 +10,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from headstart.config import Section, Table, cache_home, overlay, pick, resolve
+from headstart.config import Section, Table, cache_home, overlay, pick, resolve, settings_of
 from headstart.encoders.base import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError
+from headstart.heads.coref import CorefHead, CorefHeadConfig
 from headstart.heads.span import SpanHeadConfig
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of
 from headstart.tasks import task_class
-from headstart.tasks.base import Task
+from headstart.tasks.base import Task, of_class
 from headstart.tasks.classify import Classify
 from headstart.tasks.pair import Pair
 from headstart.tasks.qa import Qa
@@ -130,6 +131,17 @@ def with_threshold(loaded: TaskModel[Any, Any], threshold: float, where: Path) -
             "not learned when to give none. Leave it out, or train on questions with and without answers."
         )
     return replace(loaded, task=replace(task, version="2.0", threshold=threshold))
+
+
+def with_memory(loaded: TaskModel[Any, Any], memory: str, where: Path) -> TaskModel[Any, Any]:
+    """A model for coreference whose head keeps to this bound, such as "2GB"."""
+    head = loaded.model.head
+    if not isinstance(head, CorefHead):
+        raise ConfigError(f"--memory is for coreference; {where} is a model for {loaded.task.title}. Leave it out.")
+    network = {**settings_of(loaded.config.network), "memory": memory}
+    config = resolve(type(loaded.config), settings_of(loaded.config) | {"network": network}, "the options")
+    head.config = of_class(CorefHeadConfig, config.network)
+    return replace(loaded, config=config)
 
 
 def plain_task(pretrained: Pretrained, where: str, wanted: type[Task[Any, Any]] | None) -> type[Task[Any, Any]]:
