@@ -64,7 +64,8 @@ def is_verb_role(role: str) -> bool:
 
 def html_page(pairs: Sequence[tuple[RoleSentence, Roles]], title: str) -> str:
     """The sentences with their predicates, as one HTML file that needs nothing else."""
-    shown = [(s, [marked_predicate(s, predicate) for predicate in roles.predicates]) for s, roles in pairs]
+    with_words = [(sentence, roles) for sentence, roles in pairs if sentence.words]  # a blank line has none
+    shown = [(s, [marked_predicate(s, predicate) for predicate in roles.predicates]) for s, roles in with_words]
     counts = Counter(span.type for _, rows in shown for row in rows for span in row.spans)
     colours = role_colours(counts)
     key = [f"<li>{role_mark('', role, colours)} {count:,}</li>" for role, count in sorted(counts.items())]
