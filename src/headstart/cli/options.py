@@ -17,6 +17,7 @@ TASKS = (
     "tag (also called ner): one tag per word, such as named entities or parts of speech. "
     "pair (also called nli): one label per pair of texts, such as entailment or paraphrase. "
     "qa: the part of a text that answers a question. "
+    "srl: semantic roles, who did what to whom for each predicate. "
     "coref: which words of a document refer to the same entity."
 )
 SOURCES = "A run, a Hugging Face BERT folder, options.json,weights.hdf5, word vectors, hf:org/name or a catalogue name."
@@ -27,7 +28,8 @@ Longest = Annotated[
     int | None, typer.Option("--longest", help="Tokens in one sequence: words, or pieces of words where BERT reads.")
 ]
 Stride = Annotated[
-    int | None, typer.Option("--stride", help="Tokens that neighbouring windows of a long text share (tag, qa, coref).")
+    int | None,
+    typer.Option("--stride", help="Tokens that neighbouring windows of a long text share (tag, qa, srl, coref)."),
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as fitting.epochs=5.")
@@ -56,7 +58,7 @@ READER_OPTIONS: dict[str, Any] = {
         int | None, typer.Option("--column", help="CoNLL files: the column with the tag, from 0, or -1 for the last.")
     ],
     "input_as": Annotated[
-        str | None, typer.Option("--input-as", help="tag, coref: read text, columns, or words (JSON lines).")
+        str | None, typer.Option("--input-as", help="tag, srl, coref: read text, columns, or words (JSON lines).")
     ],
     "one_per_line": Annotated[
         bool | None, typer.Option("--one-per-line", help="coref: each line of plain text is a document by itself.")

@@ -106,12 +106,12 @@ def predict(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="classify, pair: tsv, json, csv. tag, coref: conll, json, view. qa: tsv, json, squad, view.",
+            help="classify, pair: tsv, json, csv. tag, srl, coref: conll, json, view. qa: tsv, json, squad, view.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --to json.")] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="tag, coref: also write a page to look at.")
+        Path | None, typer.Option("--html", metavar="FILE", help="tag, srl, coref: also write a page to look at.")
     ] = None,
     predictions: Predictions = None,
     task: ReadAs = None,
