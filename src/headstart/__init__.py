@@ -13,7 +13,7 @@ from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartE
 if TYPE_CHECKING:
     from headstart.claims.reproduce import reproduce
     from headstart.comparison.compare import compare
-    from headstart.estimator import PairClassifier, QuestionAnswerer, RoleLabeler, Tagger, TextClassifier
+    from headstart.estimator import CorefResolver, PairClassifier, QuestionAnswerer, RoleLabeler, Tagger, TextClassifier
     from headstart.exporting import export, import_run
     from headstart.inspection.encode import encode
     from headstart.pretrained import Pretrained
@@ -29,6 +29,7 @@ __all__ = [
     "CheckpointError",
     "Classifier",
     "ConfigError",
+    "CorefResolver",
     "DataError",
     "HeadstartError",
     "PairClassifier",
@@ -54,6 +55,7 @@ __all__ = [
 # torch takes seconds to import: the verbs load it when they are first asked for.
 _LAZY = {
     "Classifier": "headstart.transfer.classifier",
+    "CorefResolver": "headstart.estimator",
     "PairClassifier": "headstart.estimator",
     "Pretrained": "headstart.pretrained",
     "QuestionAnswerer": "headstart.estimator",

@@ -21,6 +21,7 @@ from headstart.transfer.fitting import (
     FittingConfig,
     ModelInput,
     answers_of,
+    document_passes,
     epoch_batches,
     fit,
     passes_of,
@@ -253,3 +254,12 @@ def test_without_gold_answers_nothing_is_scored() -> None:
     model = TwoStages()
     with pytest.raises(DataError, match="no gold answers"):
         run(fit(model, TASK, "finetune", replace(examples(model, 4, 0), targets=None), None, FittingConfig(), seed=0))
+
+
+def test_passes_of_documents_have_consecutive_rows_of_one_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = replace(documents(TwoStages(), [5, 0, 2]), lengths=[10, 10, 8, 10, 3, 10, 10])
+    assert document_passes(data, [2, 1, 0]) == [[[5, 6]], [[0, 1, 2, 3, 4]]]
+    assert document_passes(data, [0], words_at_once=25) == [[[0, 1]], [[2, 3]], [[4]]]
+    assert document_passes(data, [0], words_at_once=1) == [[[0]], [[1]], [[2]], [[3]], [[4]]]
+    monkeypatch.setattr(fitting, "PASS_TOKENS", 30)
+    assert document_passes(data, [0, 2], words_at_once=1_000) == [[[0, 1, 2]], [[3, 4]], [[5, 6]]]

@@ -17,6 +17,8 @@ BLOCK = 100_000_000
 PER_SPAN, PER_PAIR = 100, 60
 """Bytes that are kept of a possible span (its words, score and place in the order), and of a pair that is scored."""
 FLOAT = 4
+FEWEST_SPANS = 10
+"""Kept however short the document is: half of the words of a short sentence may be mentions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class HeadSizes:
     spans_per_word: float
 
     def spans(self, words: int) -> int:
-        """Kept of a document: N."""
-        return max(1, int(self.spans_per_word * words))
+        """Kept of a document at most: N."""
+        return max(FEWEST_SPANS, int(self.spans_per_word * words))
 
     def held(self, words: int) -> int:
         """Bytes that grow with the document, however small the blocks are: states, twice, as passages and as a whole;

@@ -6,7 +6,16 @@ import re
 
 CHANCE = 0.05
 """Differences with a smaller p are called more than chance."""
-SCORE_NAMES = {"macro_f1": "macro-F1", "f1": "F1"}
+SCORE_NAMES = {
+    "macro_f1": "macro-F1",
+    "f1": "F1",
+    "conll_f1": "CoNLL F1",
+    "muc_f1": "MUC F1",
+    "b_cubed_f1": "B-cubed F1",
+    "ceaf_e_f1": "CEAF-e F1",
+    "lea_f1": "LEA F1",
+    "mentions_f1": "mention F1",
+}
 
 
 def score(name: str, value: float) -> str:
