@@ -15,6 +15,7 @@ from headstart.pretrained import Pretrained
 from headstart.progress import result_of
 from headstart.tasks.roles import Predicate, RoleSentence
 from headstart.tasks.srl import Srl
+from headstart.transfer import task_model
 from headstart.transfer.features import computed, joined_tables
 from headstart.transfer.fit import transfer_once
 from headstart.transfer.start import open_start, settings_for
@@ -75,6 +76,23 @@ def test_predicates_are_found_and_asked_about_in_one_pass_of_the_encoder(
     assert len(encoded) == 2
     assert found.truncated == 2
     assert found.answers[0] == found.answers[1] == short.answers([asked]).answers[0]
+
+
+def test_many_windows_of_a_long_sentence_are_read_one_by_one(
+    roles: TaskModel[Any, Any], encoded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their vectors would not fit into memory together."""
+    words = tuple([f"{first}{second}" for first in "abcdefgh" for second in "ijklmnop"])
+    short = replace(roles, config=roles.config.model_copy(update={"longest": 20}))
+    asked = RoleSentence(words, tuple([Predicate(word) for word in range(0, len(words), 3)]))
+    for example in (asked, replace(asked, predicates=None)):
+        expected = short.answers([example])
+        assert encoded
+        with monkeypatch.context() as patched:
+            patched.setattr(task_model, "CHARACTERS_AT_ONCE", len("".join(words)))
+            encoded.clear()
+            assert short.answers([example]) == expected
+            assert encoded == []
 
 
 def test_joined_tables_hold_what_each_of_them_held(roles: TaskModel[Any, Any]) -> None:

@@ -244,19 +244,22 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         self, examples: Sequence[ExampleT], known: Sequence[FeatureTable] | None
     ) -> list[FeatureTable] | None:
         """Each encoder's features of the distinct texts of some examples, in memory, so that an encoder runs once for
-        each text; None where passages do not share texts. known: features computed before."""
+        each text; None where passages do not share texts, or these are too long. known: features computed before."""
         passages = [passage for example in examples for passage in self.task.passages(example, self)]
         if not any(map(is_shared, passages)):
             return None
         texts = dict.fromkeys(text for passage in passages for text in self.given_to_encoders(passage)[0])
+        new = [text for text in texts if known is None or text not in known[0].rows]
+        if all(isinstance(passage.text, Marked) for passage in passages) and sum(map(len_of, new)) > CHARACTERS_AT_ONCE:
+            # The windows around the predicates of very long sentences: too many to be kept, and all different.
+            return None
         if known is None:
             self._clear_caches()
         tables = []
         for number, (encoder, tokenizer) in enumerate(zip(self.model.encoders, self.tokenizers, strict=True)):
             before = [] if known is None else [known[number]]
-            rows = {t: self._row(encoder, tokenizer, t) for t in texts if not any(t in table.rows for table in before)}
-            new = [computed(Pretrained(encoder, tokenizer), rows)] if rows else []
-            tables.append(joined_tables([*before, *new]))
+            rows = {text: self._row(encoder, tokenizer, text) for text in new}
+            tables.append(joined_tables([*before, *([computed(Pretrained(encoder, tokenizer), rows)] if rows else [])]))
         return tables
 
     def _clear_caches(self) -> None:
