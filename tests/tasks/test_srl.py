@@ -282,6 +282,7 @@ def test_no_illegal_sequence_comes_out_and_an_answer_depends_on_its_sentence_alo
 def test_learning_finds_all_tags_and_the_table_keeps_them() -> None:
     task = Srl.learn([sentence("we saw her", (1, "0v1")), sentence("oh")])
     assert task == TASK == Srl.from_table(TASK.to_table())
+    assert task.class_names == ["ARG0", "ARG1", "V"]
 
 
 @pytest.mark.parametrize("examples", [[sentence("oh well")], [sentence("we go", (1, ".v"))], []])

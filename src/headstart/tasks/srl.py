@@ -99,6 +99,11 @@ class Srl(Task[RoleSentence, Roles]):
         return {"labels": list(self.labels)}
 
     @property
+    def class_names(self) -> list[str]:
+        """The roles: their tags are twice as many, and say no more."""
+        return sorted(self.roles())
+
+    @property
     def metric(self) -> Metric:
         return ROLE_F1
 

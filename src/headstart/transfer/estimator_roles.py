@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headstart.config import Table, overlay
 from headstart.errors import DataError
-from headstart.tasks.base import Task, of_class
+from headstart.tasks.base import Task
 from headstart.tasks.role_inputs import sentences_of_text
 from headstart.tasks.role_json import in_order, labelled_predicate, named_predicate, predicate_as_json
 from headstart.tasks.role_reading import overlap_notice
@@ -75,7 +75,7 @@ class RoleLabeler(TransferEstimator):
         train, dev = self._hold_out(whole, self.validation_fraction, seed)
         task = Srl.learn(whole)
         self._fit(task, train, dev, seed)
-        self.roles_ = sorted(task.roles())
+        self.roles_ = task.class_names
         return self
 
     def predict(
@@ -112,7 +112,7 @@ class RoleLabeler(TransferEstimator):
 
     def _restore(self, loaded: TaskModel[Any, Any], about: Table) -> None:
         super()._restore(loaded, about)
-        self.roles_ = sorted(of_class(Srl, loaded.task).roles())
+        self.roles_ = loaded.task.class_names
 
     def _chosen(self) -> Table:
         return overlay(super()._chosen(), {"network": {"decoder": self.decoder}})
