@@ -13,7 +13,7 @@ LONGEST_ARGUMENT = 50
 """Characters of an argument that are shown."""
 MOST_PREDICATES = 6
 NO_ARGUMENTS = "no arguments"
-Roles = dict[int, list[Span]]
+ByPredicate = dict[int, list[Span]]
 """The arguments of each predicate, by its word, without the predicate itself."""
 
 
@@ -24,18 +24,18 @@ def show_roles(example: RoleSentence, answers: Sequence[Table]) -> Shown:
     return Shown([ShownText("sentence", marked_words(example.words, gold))], text, found)
 
 
-def show_answer(example: RoleSentence, found: Roles, gold: Roles) -> AnswerText:
+def show_answer(example: RoleSentence, found: ByPredicate, gold: ByPredicate) -> AnswerText:
     wrong, missing = count_beside(found, gold), count_beside(gold, found)
     said = [f"{wrong} wrong (marked)"] * bool(wrong) + [f"{missing} missing"] * bool(missing)
     return AnswerText(listed(example, found, gold) or [Segment("no predicates")], ", ".join(said))
 
 
-def count_beside(some: Roles, others: Roles) -> int:
+def count_beside(some: ByPredicate, others: ByPredicate) -> int:
     """Arguments that only the first has."""
     return sum(argument not in others.get(word, ()) for word, arguments in some.items() for argument in arguments)
 
 
-def listed(example: RoleSentence, found: Roles, gold: Roles) -> list[Segment]:
+def listed(example: RoleSentence, found: ByPredicate, gold: ByPredicate) -> list[Segment]:
     """sold: ARG0 Anna, ARG1 the house; left: ..."""
     segments: list[Segment] = []
     for number, (word, arguments) in enumerate(sorted(found.items())):
@@ -72,7 +72,7 @@ def arguments_of(predicate: Predicate) -> list[Span]:
     return [argument for argument in predicate.arguments or () if not is_verb(argument)]
 
 
-def roles_in(answer: Table) -> Roles:
+def roles_in(answer: Table) -> ByPredicate:
     """Of an answer as JSON has it."""
     spans = (
         (one["word"], [Span(a["first_word"], a["end_word"], a["role"]) for a in one.get("arguments", ())])
