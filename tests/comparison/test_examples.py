@@ -15,7 +15,8 @@ import pytest
 
 from headstart.comparison.compare import compare
 from headstart.comparison.events import Began, CellDone, Compared
-from headstart.comparison.examples import Group, best_cell, chosen, groups_of, numbers_shown
+from headstart.comparison.examples import Group, best_cell, chosen, groups_of, numbers_shown, shares_of
+from headstart.metrics import F1
 from headstart.progress import result_of
 from headstart.report.results import Cell, Comparison
 from headstart.report.results_json import read_comparison
@@ -224,3 +225,9 @@ def test_the_answers_are_those_of_the_model_that_is_kept() -> None:
     assert best is not None
     assert best.seed == 1
     assert best_cell("b", 50, cells) is None
+
+
+def test_nothing_found_where_there_is_nothing_to_find_is_right() -> None:
+    right, half, wrong, missed, nothing = [1, 1, 1], [1, 2, 2], [0, 1, 0], [0, 0, 2], [0, 0, 0]
+    counts = np.array([right, half, wrong, missed, nothing], dtype=np.float64)
+    assert shares_of(F1, counts).tolist() == [1, 0.5, 0, 0, 1]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.comparison.data import Data
+from headstart.metrics import Counts, Metric
 from headstart.report.results import Cell, RowFacts, ShownAnswer, ShownExample, TableEntry
 from headstart.tasks.shown import Shown
 
@@ -41,7 +42,7 @@ def shown_examples(
     kept = [cell for row in rows if (cell := best_cell(row.name, data.labels[-1], cells)) is not None]
     if not kept:
         return []
-    shares: Shares = np.stack([data.task.metric.value(cell.counts) for cell in kept])
+    shares: Shares = np.stack([shares_of(data.task.metric, cell.counts) for cell in kept])
     titles = {row.name: row.title for row in rows}
     groups = groups_of([titles[cell.row] for cell in kept], *compared_rows(kept, table, rows), shares)
     found: list[ShownExample] = []
@@ -54,6 +55,12 @@ def shown_examples(
                 return []
             found.append(shown_example(heading, shown, kept, shares[:, place]))
     return found
+
+
+def shares_of(metric: Metric, counts: Counts) -> NDArray[np.float64]:
+    """How right each answer is, (N,). Nothing found where there is nothing to find, such as the roles of a sentence
+    without predicates, counts nothing, and is right. counts: (N, M)."""
+    return np.where(counts.any(axis=1), metric.value(counts), 1.0)
 
 
 def best_cell(row: str, labels: int, cells: Sequence[Cell]) -> Cell | None:
