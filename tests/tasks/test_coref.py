@@ -305,10 +305,10 @@ def test_the_baseline_makes_a_chain_of_each_usual_word() -> None:
 def test_memory_is_told_before_it_is_taken() -> None:
     task, docs = Coref(), [document([1]), document([50_000])]
     assert task.memory_note(task.head(256, 0, CorefHeadConfig(cell="none")), docs[:1]) is None
-    head = task.head(256, 0, CorefHeadConfig(cell="none", memory="300MB"))  # type: ignore[arg-type]
+    head = task.head(256, 0, CorefHeadConfig(cell="none", memory="800MB"))  # type: ignore[arg-type]
     note = task.memory_note(head, docs)
     assert note is not None
-    assert note.startswith("The longest document has 50,000 words; its chains need about 0.30 GB")
+    assert note.startswith("The longest document has 50,000 words; its chains need about 0.62 GB")
     assert task.memory_note(head, []) is None
     assert (task.words_at_once(head) or 0) > 100
     small = task.head(256, 0, CorefHeadConfig(cell="none", memory="1MB"))  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ class CorefHeadConfig(RecurrentConfig):
     """Whether a mention that no other refers to is a chain of its own; unset: if the training documents have such."""
 
     memory: ByteSize | None = Field(default=None, gt=0)
-    """What the head may take for a document, such as "2GB", beside the encoder; unset: blocks of 100 MB."""
+    """What the head may take for a document, such as "2GB", beside the encoder; unset: blocks of 32 MB."""
 
 
 @dataclass(frozen=True, slots=True)
