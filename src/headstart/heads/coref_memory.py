@@ -16,8 +16,8 @@ BLOCK = 32_000_000
 """Bytes of a block where the user sets no tighter bound: larger ones were slower, 3.9 s with 100 MB against 2.7 s for a
 document of 50,000 words on one core."""
 PER_SPAN, PER_PAIR = 400, 200
-"""Bytes of a possible span (its words, score and place in the order), and of a pair that is scored. Chosen so that `held`
-grows about as peak memory was measured to, 10.8 kB a word from 10,000 words to 50,000."""
+"""Bytes of a possible span (its words, score and place in the order), and of a pair that is scored. Chosen so that
+`held` grows about as peak memory was measured to, 10.8 kB a word from 10,000 words to 50,000."""
 FLOAT = 4
 FEWEST_SPANS = 10
 """Kept however short the document is: half of the words of a short sentence may be mentions."""
