@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from headstart.tasks.coref_writers import columns_of
 from headstart.tasks.squad import squad_json
 
 TINY = ["--size", "tiny", "--set", "encoder.width=16", "--set", "encoder.inner=32", "--set", "objective.length=32"]
@@ -134,6 +135,8 @@ def test_the_readmes_commands_run(
     for name in ("train", "dev"):
         (tmp_path / f"snli_{name}.jsonl").write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
         (tmp_path / f"{name}-v1.1.json").write_text(json.dumps(squad_json(tiny_examples["qa"], "1.1")))
+        chains = [columns_of(document, document.chains) for document in tiny_examples["coref"]]
+        (tmp_path / f"coref_{name}.conll").write_text("".join(chains))
     (tmp_path / "report.txt").write_text("It was signed in Rome .\nAda signed it .\n")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^(?:(?:echo|printf) .* \| )?headstart (.*)", readme, re.M)
