@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from headstart.tasks.coref_writers import columns_of
+from headstart.tasks.role_writers import RoleColumns
+from headstart.tasks.roles import Roles
 from headstart.tasks.squad import squad_json
+from headstart.tasks.srl import Srl
 
 TINY = ["--size", "tiny", "--set", "encoder.width=16", "--set", "encoder.inner=32", "--set", "objective.length=32"]
 ROOT = Path(__file__).parents[2]
@@ -137,6 +140,8 @@ def test_the_readmes_commands_run(
         (tmp_path / f"{name}-v1.1.json").write_text(json.dumps(squad_json(tiny_examples["qa"], "1.1")))
         chains = [columns_of(document, document.chains) for document in tiny_examples["coref"]]
         (tmp_path / f"coref_{name}.conll").write_text("".join(chains))
+        roles = [(sentence, Roles(sentence.predicates)) for sentence in tiny_examples["srl"]]
+        (tmp_path / f"{name}.gold_conll").write_text(RoleColumns(Srl.learn(tiny_examples["srl"])).lines(roles))
     (tmp_path / "report.txt").write_text("It was signed in Rome .\nAda signed it .\n")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^(?:(?:echo|printf) .* \| )?headstart (.*)", readme, re.M)
