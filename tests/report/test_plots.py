@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from xml.etree import ElementTree
 
 import pytest
@@ -102,6 +103,13 @@ def test_times_take_a_log_axis_where_they_differ_much(finished: Comparison) -> N
     words = words_of(plots.times(replace(finished, rows=rows)))
     assert "log scale" not in words
     assert "pretraining" not in words
+
+
+def test_times_of_some_minutes_have_few_ticks_at_whole_minutes(finished: Comparison) -> None:
+    rows = [replace(row, pretraining_seconds=None) for row in finished.rows]
+    table = [replace(entry, seconds=seconds) for entry, seconds in zip(finished.table, cycle([113, 99, 758.5]))]
+    words = words_of(plots.times(replace(finished, rows=rows, table=table)))
+    assert "0 s 5 min 10 min time" in words
 
 
 def test_forgetting_leaves_out_what_is_not_finite(finished: Comparison) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, style, svg_text, write_value
@@ -199,6 +199,9 @@ def draw_bars(
         axes.xaxis.set_minor_locator(NullLocator())
         if log and marks:
             axes.xaxis.set_major_locator(FixedLocator([mark for mark in marks if start <= mark <= axes.get_xlim()[1]]))
+        if not log:
+            # Few, because "12 min 30 s" is wide, and at whole minutes where there are several of them.
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 3, 6, 10]))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
         axes.set_xlabel(f"{what}{', log scale' if log else ''}")
         name_bars(axes, [short(name) for name in names])
