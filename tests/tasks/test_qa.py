@@ -15,7 +15,7 @@ from headstart.batches.rows import Apart, Joined
 from headstart.errors import DataError
 from headstart.heads.span import SpanHeadConfig, span_head
 from headstart.tasks.base import Passage, Scores, Units
-from headstart.tasks.contexts import NOWHERE, spans_of, windows_of
+from headstart.tasks.contexts import NOWHERE, candidates, spans_of, splits_word, windows_of
 from headstart.tasks.qa import Qa
 from headstart.tasks.questions import GoldAnswer, Question
 from headstart.text.words import word_spans
@@ -229,3 +229,34 @@ def test_baselines() -> None:
     title, (answer,) = Qa().baseline(train, [question("\tEve is here .", "Eve")])
     assert (title, answer.text, answer.start) == ("the first 2 words of the context", "Eve is", 1)
     assert Qa("2.0").baseline(train, train)[1][0].text == ""
+
+
+def test_an_answer_is_made_of_whole_words() -> None:
+    context = "a storage"
+    passage = Passage(Joined("where", context), spans=np.array([[0, 1], [2, 5], [5, 9]]))  # a, sto, ##rage
+    scores = np.array([[0, 0], [0, 0], [1, 0], [2, 1], [9, 9]], dtype=np.float32)  # no answer, then a question's word
+    found, _ = candidates(passage, scores, 4, context)
+    assert [context[one.start : one.end] for one in found] == ["storage", "a storage", "a"]
+
+
+@pytest.mark.parametrize(
+    ("context", "place"), [("storage", 3), ("\u0434\u043e\u043c", 1), ("1990", 2)], ids=["Latin", "Cyrillic", "digits"]
+)
+def test_a_place_within_a_word(context: str, place: int) -> None:
+    assert splits_word(context, place)
+
+
+@pytest.mark.parametrize(
+    ("context", "place"),
+    [("Twain's", 5), ("5m", 1), ("a b", 1), ("a b", 2), ("\u6771\u4eac", 1), ("ab", 0), ("ab", 2)],
+    ids=["possessive", "unit", "before a space", "after a space", "without spaces", "start", "end"],
+)
+def test_a_place_between_words(context: str, place: int) -> None:
+    assert not splits_word(context, place)
+
+
+def test_characters_that_are_no_words_can_still_be_an_answer() -> None:
+    context = "\u200b\u200b"
+    passage = Passage(Joined("where", context), spans=np.array([[0, 1], [1, 2]]))
+    found, _ = candidates(passage, np.zeros((3, 2), dtype=np.float32), 4, context)
+    assert found

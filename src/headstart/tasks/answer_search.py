@@ -12,6 +12,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+MOST_CANDIDATES = 20
+"""Answers that are kept of a question, and of each of its windows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -1,4 +1,5 @@
-"""A context as an encoder reads it: its overlapping windows, and the units of them that an answer covers."""
+"""A context as an encoder reads it: its overlapping windows, the units of them that an answer covers, and the answers
+that their scores tell."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.tasks.base import Passage, Tokenized
+from headstart.tasks.answer_search import MOST_CANDIDATES, AnswerSpan, best_spans
+from headstart.tasks.base import Passage, Scores, Tokenized
 from headstart.tasks.questions import GoldAnswer
 from headstart.tasks.windows import word_windows
 
@@ -67,3 +69,32 @@ def units_of_answer(spans: NDArray[np.int64], answer: GoldAnswer) -> tuple[int, 
     if not len(inside) or start < spans[0, 0] or end > spans[-1, 1]:
         return NOWHERE, NOWHERE
     return int(inside[0]), int(inside[-1])
+
+
+def splits_word(context: str, place: int) -> bool:
+    """Whether letters, or digits, stand on both sides of a place. Letters without case count as words of their own, as
+    scripts without spaces have them; so do the parts of "Twain's" and "5m", which SQuAD's answers end between."""
+    if not 0 < place < len(context):
+        return False
+    before, behind = context[place - 1], context[place]
+    return (is_cased(before) and is_cased(behind)) or (before.isdigit() and behind.isdigit())
+
+
+def is_cased(letter: str) -> bool:
+    return letter.lower() != letter.upper()
+
+
+def candidates(passage: Passage, scores: Scores, longest: int, context: str) -> tuple[list[AnswerSpan], float]:
+    """The best answers in one window, and the score of there being none. scores: (W, 2), the context's units last.
+
+    Scores are logarithms of probabilities within the window, so that those of several windows can be compared. Pieces
+    are scored, but an answer is made of whole words ("storage", and not "rage").
+    """
+    spans = spans_of(passage)
+    kept = np.concatenate([scores[:1], scores[len(scores) - len(spans) :]]).astype(np.float64)
+    kept -= np.logaddexp.reduce(kept, axis=0)
+    splits = np.array([[splits_word(context, int(place)) for place in span] for span in spans]).reshape(-1, 2)
+    units = np.where(splits, -np.inf, kept[1:])
+    found = best_spans(units[:, 0], units[:, 1], MOST_CANDIDATES, longest)
+    found = found or best_spans(kept[1:, 0], kept[1:, 1], MOST_CANDIDATES, longest)
+    return [AnswerSpan(int(spans[s.start, 0]), int(spans[s.end, 1]), s.score) for s in found], float(kept[0].sum())

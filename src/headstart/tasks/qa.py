@@ -19,9 +19,16 @@ from headstart.errors import DataError
 from headstart.heads.recurrent import Head, RecurrentConfig
 from headstart.heads.span import SpanHead, SpanHeadConfig, span_head, span_loss
 from headstart.metrics import Metric
-from headstart.tasks.answer_search import Answered, AnswerSpan, Candidate, best_spans, merged, probabilities
+from headstart.tasks.answer_search import MOST_CANDIDATES, Answered, AnswerSpan, Candidate, merged, probabilities
 from headstart.tasks.base import Passage, Scores, Target, Task, Tokenized, Writer, cut_sentence, of_class
-from headstart.tasks.contexts import NOWHERE, first_tokens, spans_of, units_of_answer, windows_of
+from headstart.tasks.contexts import (
+    NOWHERE,
+    candidates,
+    first_tokens,
+    spans_of,
+    units_of_answer,
+    windows_of,
+)
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.qa_inputs import read_unanswered
 from headstart.tasks.qa_scores import QA_F1, best_threshold, by_answer_kind, exact_match, f1
@@ -31,9 +38,6 @@ from headstart.tasks.questions import GoldAnswer, Question, Version, mixed_versi
 from headstart.tasks.shown import Shown
 from headstart.tasks.squad import QaInputConfig, read_questions
 from headstart.text.words import split_words, word_spans
-
-MOST_CANDIDATES = 20
-"""Answers that are kept of a question, and of each of its windows."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,10 @@ class Qa(Task[Question, Answered]):
         longest = of_class(SpanHead, head).config.longest_answer
         found = []
         for example, own, of_example in zip(examples, passages, scores, strict=True):
-            windows = [candidates(passage, rows, longest) for passage, rows in zip(own, of_example, strict=True)]
+            windows = [
+                candidates(passage, rows, longest, example.context)
+                for passage, rows in zip(own, of_example, strict=True)
+            ]
             best = merged([spans for spans, _ in windows], MOST_CANDIDATES)
             null = min((null for _, null in windows), default=0.0) if self.version == "2.0" else None
             found.append(self.answer(example.context, best, null))
@@ -300,18 +307,6 @@ def gold_answers(example: Question) -> tuple[GoldAnswer, ...]:
 
 def gold_texts(example: Question) -> list[str]:
     return [answer.text for answer in gold_answers(example)]
-
-
-def candidates(passage: Passage, scores: Scores, longest: int) -> tuple[list[AnswerSpan], float]:
-    """The best answers in one window, and the score of there being none. scores: (W, 2), the context's units last.
-
-    Scores are logarithms of probabilities within the window, so that those of several windows can be compared.
-    """
-    spans = spans_of(passage)
-    kept = np.concatenate([scores[:1], scores[len(scores) - len(spans) :]]).astype(np.float64)
-    kept -= np.logaddexp.reduce(kept, axis=0)
-    found = best_spans(kept[1:, 0], kept[1:, 1], MOST_CANDIDATES, longest)
-    return [AnswerSpan(int(spans[s.start, 0]), int(spans[s.end, 1]), s.score) for s in found], float(kept[0].sum())
 
 
 def first_words(context: str, words: int) -> Answered:
