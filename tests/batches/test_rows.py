@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,16 @@ import pytest
 import torch
 
 import headstart
-from headstart.batches.rows import Joined, Marked, collate, kept_of_pair, sorted_batches, text_row, texts_in
+from headstart.batches.rows import (
+    Joined,
+    Marked,
+    collate,
+    collate_texts,
+    kept_of_pair,
+    sorted_batches,
+    text_row,
+    texts_in,
+)
 from headstart.encoders.base import Encoder
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
@@ -241,3 +251,36 @@ def test_marked_rows_of_different_lengths_share_a_batch(pieces: WordPieceTokeniz
     assert batch.parts is not None
     assert batch.segments.tolist() == [[0, 0, 1, 1, 0, 0], [0, 0, 1, 0, 0, 0]]
     assert batch.parts.tolist() == [[0, 1, 0], [0, 1, 0]]
+
+
+def test_texts_that_differ_in_an_unread_mark_are_one_sequence(pieces: WordPieceTokenizer) -> None:
+    shared, other = (text_row(BERT, pieces, words) for words in (("a", "bb", "c"), ("a",)))
+    marked = [replace(shared, parts=np.eye(3, dtype=np.int64)[word]) for word in (2, 0)]
+    rows = [[marked[0]], [replace(other, parts=np.array([1]))], [marked[1]]]
+    batch, apart = collate_texts(rows), collate([row for (row,) in rows])
+    assert len(batch.ids) == 2
+    assert batch.word_rows is not None
+    assert batch.parts is not None
+    assert batch.parts.tolist() == [[0, 0, 1], [1, 0, 0], [1, 0, 0]]
+    assert batch.word_starts.tolist() == apart.word_starts.tolist()
+    assert batch.word_rows.tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]  # 0 too where there is no word
+    for b, of_words in enumerate(batch.word_starts.tolist()):
+        for w, place in enumerate(of_words):
+            if place >= 0:
+                assert batch.ids[batch.word_rows[b, w], place] == apart.ids[b, place]
+
+
+def test_the_two_texts_of_pairs_share_sequences_too(words: WordTokenizer) -> None:
+    premise, one, other = (text_row(ELMO, words, text) for text in (("a", "b"), ("c",), ("a", "c")))
+    batch = collate_texts([[premise, one], [premise, other]])
+    assert len(batch.ids) == 3
+    assert batch.word_rows is not None
+    assert batch.parts is not None
+    assert batch.word_rows.tolist() == [[0, 0, 1, 0], [0, 0, 2, 2]]
+    assert batch.parts.tolist() == [[0, 0, 1, 0], [0, 0, 1, 1]]
+
+
+def test_segments_keep_rows_of_the_same_ids_apart(pieces: WordPieceTokenizer) -> None:
+    plain = text_row(BERT, pieces, ("a", "c"))
+    marked = [replace(plain, segments=np.eye(4, dtype=np.int64)[word]) for word in (1, 2)]
+    assert len(collate_texts([[row] for row in marked]).ids) == 2

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headstart.heads.recurrent import CELLS
-from headstart.heads.role import RoleHead, RoleHeadConfig
+from headstart.heads.role import FURTHEST, RoleHead, RoleHeadConfig, places_from
 from headstart.heads.tag import LegalTags
 from headstart.tasks.spans import illegal_places, legal_transitions, tag_names
 
@@ -131,3 +131,21 @@ def test_the_mark_moves_the_scores_only_where_the_head_reads_it() -> None:
 def test_without_marks_there_is_nothing_to_ask() -> None:
     with pytest.raises(ValueError, match="needs parts"):
         head()(vectors(), MASK)
+
+
+def test_places_are_counted_from_the_predicate() -> None:
+    parts = torch.zeros(2, 2 * FURTHEST, dtype=torch.long)
+    parts[0, 1] = 1
+    marked, unmarked = places_from(parts).tolist()
+    assert unmarked == [0] * (2 * FURTHEST)
+    here = FURTHEST + 1
+    assert marked[:4] == [here - 1, here, here + 1, here + 2]
+    assert marked[FURTHEST + 1 :] == [here + FURTHEST] * (FURTHEST - 1)  # far away, all places are one
+
+
+def test_every_word_reads_the_states_of_the_predicate() -> None:
+    net, x = head(cell="none"), vectors()
+    moved = x.clone()
+    moved[0, 2] += 1  # the predicate of row 0
+    changed = (net(x, MASK, parts=PARTS) - net(moved, MASK, parts=PARTS))[0, :, :C].abs().sum(dim=1)
+    assert bool((changed[: LENGTHS[0]] > 0).all())

@@ -84,7 +84,8 @@ class TextRow:
 class TextBatch:
     """ids: (S, T) or (S, T, C); mask, segments: (S, T); word_starts: (B, W), -1 where a row has no such word.
 
-    Of texts that are read one by one, S = B. Of texts apart, the words of B pairs stand in S = 2 B sequences.
+    Of texts that are read one by one, S = B. Of texts apart, the words of B pairs stand in S = 2 B sequences; fewer
+    where rows share them, such as one sentence whose predicates are asked about in turn.
     """
 
     ids: Tensor
@@ -211,18 +212,35 @@ def collate(rows: Sequence[TextRow]) -> TextBatch:
 
 
 def collate_texts(texts: Sequence[Sequence[TextRow]]) -> TextBatch:
-    """Texts of one row each, or pairs of texts apart, of two rows each: their words follow each other."""
-    if all(len(rows) == 1 for rows in texts):
-        return collate([rows[0] for rows in texts])
-    sequences = collate([row for rows in texts for row in rows])
-    first = np.cumsum([0, *map(len, texts)])
-    lengths = [[len(row.word_starts) for row in rows] for rows in texts]
-    starts, is_word = padded([np.concatenate([row.word_starts for row in rows]) for rows in texts])
-    parts, _ = padded([np.repeat(np.arange(len(of_text)), of_text) for of_text in lengths])
-    rows_of = torch.from_numpy(first[:-1, None]) + parts
-    return TextBatch(
-        sequences.ids, sequences.mask, sequences.segments, starts.masked_fill(~is_word, -1), rows_of, parts
+    """Texts of one row each, or pairs of texts apart, of two rows each: their words follow each other.
+
+    Rows that share their ids, one array, and have no segments are one sequence of the encoder.
+    """
+    rows = [row for of_text in texts for row in of_text]
+    sequences = {sequence_key(row): row for row in rows}
+    batch = collate(list(sequences.values()))
+    if len(sequences) == len(texts) == len(rows):
+        return batch
+    places = {key: place for place, key in enumerate(sequences)}
+    starts, is_word = padded([np.concatenate([row.word_starts for row in of_text]) for of_text in texts])
+    lengths = [[len(row.word_starts) for row in of_text] for of_text in texts]
+    rows_of, _ = padded(
+        [
+            np.repeat([places[sequence_key(row)] for row in of_text], of_rows)
+            for of_text, of_rows in zip(texts, lengths, strict=True)
+        ]
     )
+    parts: Tensor | None
+    if len(rows) > len(texts):
+        parts, _ = padded([np.repeat(np.arange(len(of_rows)), of_rows) for of_rows in lengths])
+    else:
+        marks = [row.parts for row in rows if row.parts is not None]
+        parts = padded(marks)[0] if marks else None
+    return TextBatch(batch.ids, batch.mask, batch.segments, starts.masked_fill(~is_word, -1), rows_of, parts)
+
+
+def sequence_key(row: TextRow) -> int:
+    return id(row.ids) if row.segments is None else id(row)
 
 
 def padded_segments(rows: Sequence[TextRow]) -> Tensor | None:

@@ -150,10 +150,14 @@ class Srl(Task[RoleSentence, Roles]):
 
     @classmethod
     def defaults(cls, how: str, joins: bool = False) -> Table:
+        # Small batches: a sentence has a row for every predicate, and the number of steps is what counts (1,000
+        # sentences and GloVe: 12 F1 after 8 epochs in batches of 32, 37 in batches of 8).
         if how in ("finetune", "gradual") and joins:
-            network = {"mark": "segment", "cell": "none", "dropout": 0.1}
-            return {"network": network, "fitting": {"epochs": 3.0, "min_steps": 150}}
-        return {"network": {"width": 128, "layers": 2}, "fitting": {"epochs": 8.0}}
+            # The encoder reads a sentence once for all its predicates. With network.mark = "segment" it reads it once
+            # for each: 47 F1 in 200 s with 1,000 sentences, where this has 60 in 146 s.
+            network = {"cell": "none", "dropout": 0.1}
+            return {"network": network, "fitting": {"batch": 8, "epochs": 4.0, "min_steps": 600}}
+        return {"network": {"width": 128}, "fitting": {"batch": 8, "epochs": 10.0, "min_steps": 600}}
 
     def passages(self, example: RoleSentence, tokenized: Tokenized) -> list[Passage]:
         """The sentence, or its overlapping windows, without a mark; then once for each predicate.

@@ -212,7 +212,8 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         return ModelInput(scores, lengths, list(examples), passages, rows, targets), truncated
 
     def _from_texts(self, passages: Sequence[Passage]) -> tuple[RowScores, list[int], list[bool]]:
-        rows = [self.rows(passage) for passage in passages]
+        known: dict[AnyText, list[TextRow]] = {}
+        rows = [self.rows(passage, known) for passage in passages]
         device = next(self.model.parameters()).device
 
         def scores(numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -224,11 +225,18 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         lengths = [max(sum(len(row.ids) for row in texts) for texts in own) for own in rows]
         return scores, lengths, [any(row.cut for row in own[0]) for own in rows]
 
-    def rows(self, passage: Passage) -> list[list[TextRow]]:
-        """The passage as each encoder reads it, one row or, of texts apart, two; all encoders have the same words."""
+    def rows(self, passage: Passage, known: dict[AnyText, list[TextRow]] | None = None) -> list[list[TextRow]]:
+        """The passage as each encoder reads it, one row or, of texts apart, two; all encoders have the same words.
+
+        known: of each text that is shared by passages, its row for each encoder; a batch has such a row once.
+        """
         texts, cut = self.given_to_encoders(passage)
-        pairs = zip(self.model.encoders, self.tokenizers, strict=True)
-        found = [[self._row(encoder, tokenizer, text) for text in texts] for encoder, tokenizer in pairs]
+        pairs = list(zip(self.model.encoders, self.tokenizers, strict=True))
+        known = known if known is not None and is_shared(passage) else {}
+        for text in texts:
+            if text not in known:
+                known[text] = [self._row(encoder, tokenizer, text) for encoder, tokenizer in pairs]
+        found = [[known[text][number] for text in texts] for number in range(len(pairs))]
         marks = passage.text.marks if isinstance(passage.text, Marked) else None
         return [
             [replace(row, cut=row.cut or cut, parts=row.parts if marks is None else marks) for row in rows]
