@@ -19,7 +19,8 @@ from headstart.pretraining.card import import_record, imported_card
 from headstart.pretraining.compact import PRECISION, write_compact
 from headstart.progress import Notice, Progress
 from headstart.transfer.loading import check_exportable, load_task_model, plain_bert, record_of
-from headstart.transfer.task_model import TaskModel, is_task_model
+from headstart.transfer.task_files import is_task_model
+from headstart.transfer.task_model import TaskModel
 from headstart.weights.elmo_hdf5 import IN_ALLENNLP, write_elmo
 from headstart.weights.huggingface import write_huggingface
 from headstart.weights.new_folder import check_free

@@ -22,6 +22,7 @@ from headstart.transfer import fitting
 from headstart.transfer.fit import Fitted, transfer_once, untrained
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.start import Start, open_start, settings_for
+from headstart.transfer.task_files import save_task_model
 from headstart.transfer.task_model import TaskModel
 
 HOWS = ["frozen", "finetune"]
@@ -73,7 +74,7 @@ def test_an_answer_depends_on_its_example_alone_and_survives_saving(
     for row, reference in together.items():
         np.testing.assert_allclose(alone[row], reference, atol=1e-5)
         np.testing.assert_allclose(backward[row], reference, atol=1e-5)
-    model.save(tmp_path / "run", {})
+    save_task_model(model, tmp_path / "run", {})
     loaded = load_task_model(tmp_path / "run")
     assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
     for row, found in row_scores(loaded, examples, range(len(examples))).items():

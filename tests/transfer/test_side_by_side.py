@@ -17,7 +17,8 @@ from headstart.tasks.base import Passage
 from headstart.tasks.classify import Classify, TextExample
 from headstart.transfer.fit import gather_features, transfer_once, untrained
 from headstart.transfer.start import STACK, Start, open_start, settings_for, sources_in
-from headstart.transfer.task_model import TaskModel, kept_words, load_own
+from headstart.transfer.task_files import load_own, save_task_model
+from headstart.transfer.task_model import TaskModel, kept_words
 
 TEXTS = ["A warm , funny film .", "Dull unbelievably dull", "The acting is fine ; the plot is not .", "x", "don't"]
 EXAMPLES = [TextExample(text, "good" if number % 2 else "bad") for number, text in enumerate(TEXTS)]
@@ -68,7 +69,7 @@ def test_features_and_texts_give_the_same_answers(start: Start) -> None:
 @pytest.mark.parametrize("how", ["frozen", "finetune", "gradual"])
 def test_saved_and_loaded_it_gives_the_same_bits(start: Start, how: str, tmp_path: Path) -> None:
     model = fitted(start, how)
-    model.save(tmp_path / "run", {})
+    save_task_model(model, tmp_path / "run", {})
     loaded = load_own(tmp_path / "run")
     together = [answer.probabilities for answer in model.answers(EXAMPLES).answers]
     again = [answer.probabilities for answer in loaded.answers(EXAMPLES).answers]

@@ -22,6 +22,7 @@ from headstart.transfer.evaluate import evaluate
 from headstart.transfer.features import encoder_fingerprint
 from headstart.transfer.fit import transfer_once
 from headstart.transfer.start import open_start, settings_for
+from headstart.transfer.task_files import save_task_model
 from headstart.transfer.transfer import Transferred, transfer
 
 # Encoders as small as these, after a few steps of pretraining, need large ones.
@@ -71,7 +72,7 @@ def test_predict_after_reload_equals_predict_before(
     config = settings_for(Classify, start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
     fitted = result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0))
     before = Classifier(fitted.model).predict_proba(NEW_TEXTS)
-    fitted.model.save(tmp_path / "run", {})
+    save_task_model(fitted.model, tmp_path / "run", {})
     assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
 
 
@@ -88,7 +89,7 @@ def test_an_elmo_with_ready_vectors_answers_after_reload_as_before(
     config = settings_for(Classify, start, how, {"fitting": {"min_steps": 3, "epochs": 0.1}})
     fitted = result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0, cache=tmp_path))
     before = Classifier(fitted.model).predict_proba(NEW_TEXTS)
-    fitted.model.save(tmp_path / "run", {})
+    save_task_model(fitted.model, tmp_path / "run", {})
     assert (load_classifier(tmp_path / "run").predict_proba(NEW_TEXTS) == before).all()
 
 

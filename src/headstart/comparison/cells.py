@@ -21,6 +21,7 @@ from headstart.transfer.features import FeatureTable
 from headstart.transfer.fit import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.transfer.fitting import FitStep
 from headstart.transfer.start import Start
+from headstart.transfer.task_files import save_task_model
 
 CellEvent = Progress | FitStep | Notice | CellBegan | CellDone
 Place = tuple[Row, int, int]
@@ -108,7 +109,7 @@ class Cells:
                 forgotten = yield from measure_forgetting(start, fitted, cache=self.cache, advice=None)
                 cell = replace(cell, forgetting=forgotten)
             record = {"row": row.name, "labels": labels, "seed": seed, **cell.scores}
-            self.folder.keep_if_best(cell, record, lambda path: fitted.model.save(path, record))
+            self.folder.keep_if_best(cell, record, lambda path: save_task_model(fitted.model, path, record))
         self.folder.write_cell(cell)
         return cell
 

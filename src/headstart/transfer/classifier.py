@@ -15,6 +15,7 @@ from headstart.model import Model
 from headstart.tasks.classify import Classify, Prediction, TextExample
 from headstart.text.formats import clean
 from headstart.transfer.loading import load_task_model
+from headstart.transfer.task_files import save_task_model
 from headstart.transfer.task_model import TaskModel
 from headstart.weights.sources import Source
 
@@ -68,7 +69,7 @@ class Classifier:
         return Predictions([answer.label for answer in found.answers], probabilities, found.truncated)
 
     def save(self, path: Path, record: Mapping[str, Any]) -> None:
-        self.task_model.save(path, record)
+        save_task_model(self.task_model, path, record)
 
 
 def load_classifier(path: Source, *, precision: str = "float32") -> Classifier:

@@ -26,6 +26,7 @@ from headstart.transfer.estimator_input import checked_share
 from headstart.transfer.fit import Fitted, gather_features, transfer_once
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.start import open_start, settings_for
+from headstart.transfer.task_files import save_task_model
 from headstart.transfer.task_model import TaskModel
 from headstart.weights.sources import Source
 
@@ -163,7 +164,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         except TypeError as error:
             raise ConfigError(f"The settings of this estimator cannot be written as JSON ({error}).") from error
         write_text(folder / ABOUT, text + "\n")
-        self.task_model_.save(folder, dict(self.scores_))
+        save_task_model(self.task_model_, folder, dict(self.scores_))
 
     def _about(self) -> Table:
         """What else estimator.json keeps."""
@@ -194,7 +195,7 @@ class TransferEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if model is not None:
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
-                model.save(folder, {})
+                save_task_model(model, folder, {})
                 # Encoders side by side have their tokenizers in folders of their own.
                 paths = (path for path in folder.rglob("*") if path.is_file())
                 state["files"] = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}

@@ -25,7 +25,8 @@ from headstart.tasks.qa import Qa
 from headstart.tasks.tag import Tag
 from headstart.training.seeding import freshly_initialised
 from headstart.transfer.config import config_for
-from headstart.transfer.task_model import TaskModel, build_model, is_task_model, load_own
+from headstart.transfer.task_files import is_task_model, load_own
+from headstart.transfer.task_model import TaskModel, build_model
 from headstart.weights.huggingface import CONFIG, RECORD, task_record
 from headstart.weights.sources import Source, local, open_source
 

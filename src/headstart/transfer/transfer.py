@@ -27,6 +27,7 @@ from headstart.transfer.config import TransferConfig
 from headstart.transfer.fit import Fitted, gather_features, measure_forgetting, transfer_once
 from headstart.transfer.fitting import FitStep
 from headstart.transfer.start import SCRATCH, Start, open_start, settings_for
+from headstart.transfer.task_files import save_task_model
 from headstart.weights.sources import Source, labelled_file
 
 
@@ -129,7 +130,7 @@ def fit_and_save(request: Request, run: RunDirectory) -> Generator[TransferEvent
         request.start, best_of(runs), held_out=request.held_out, cache=request.cache
     )
     results = results_of(request, runs, forgotten)
-    best_of(runs).model.save(request.out, record_of(request, results))
+    save_task_model(best_of(runs).model, request.out, record_of(request, results))
     write_text(request.out / "results.json", json.dumps(transfer_to_json(results), indent=1, ensure_ascii=False) + "\n")
     run.write_card(task_card(results))
     picture = mix_weights(mixes_of(f"{results.source}, {results.how}", [fit.mix for fit in results.runs]))
