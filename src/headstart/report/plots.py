@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 
 from headstart.metrics import mean
 from headstart.report.drawing import COLOURS, PALE, canvas, look, name_bars, short, style, svg_text, write_value
@@ -19,6 +19,8 @@ from headstart.report.wording import short_duration
 LOG_BEYOND = 20.0
 BASELINE = "#777777"
 TIME_MARKS = [0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36_000.0, 360_000.0]
+TIME_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 18_000, 36_000]
+"""Seconds between ticks: whole minutes and hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +202,9 @@ def draw_bars(
         if log and marks:
             axes.xaxis.set_major_locator(FixedLocator([mark for mark in marks if start <= mark <= axes.get_xlim()[1]]))
         if not log:
-            # Few, because "12 min 30 s" is wide, and at whole minutes where there are several of them.
-            axes.xaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 3, 6, 10]))
+            few = 4  # "12 min 30 s" is wide
+            step = next((step for step in TIME_STEPS if max(values, default=0.0) <= few * step), None)
+            axes.xaxis.set_major_locator(MultipleLocator(step) if marks and step else MaxNLocator(nbins=few))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
         axes.set_xlabel(f"{what}{', log scale' if log else ''}")
         name_bars(axes, [short(name) for name in names])
