@@ -180,7 +180,15 @@ def test_columns_of_plain_text_are_propbanks(cli, run: Path, tmp_path: Path) -> 
 
 def test_compare_counts_sentences_and_shows_some_with_their_roles(cli, columns: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    few = ["--set", "transfer.network.width=16", "--set", "transfer.fitting.min_steps=20", "--quiet"]
+    few = [
+        "--set",
+        "transfer.network.width=16",
+        "--set",
+        "transfer.fitting.min_steps=2",
+        "--set",
+        "transfer.fitting.epochs=1",
+        "--quiet",
+    ]
     given = ["--train", columns, "--dev", columns, "--rows", "scratch", "--labels", "5,10", "--seeds", "2"]
     assert "argument F1" in cli("compare", "srl", *given, *few, "--out", out).stdout
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))

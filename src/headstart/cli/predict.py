@@ -13,6 +13,7 @@ import typer
 
 from headstart.cli.asking import CHARACTERS_AT_ONCE
 from headstart.cli.options import LABELLED, UNLABELLED, Longest, Memory, Stride, input_settings, reader_options
+from headstart.cli.weights import watched
 from headstart.errors import HeadstartError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def evaluate(
     precision: Precision = "float32",
     predictions: Predictions = None,
     as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show the figures only.")] = False,
     reading: dict[str, Any],
 ) -> None:
     """Score a task model on labelled examples."""
@@ -63,11 +65,11 @@ def evaluate(
     loaded = open_model(run, task, precision, {"longest": longest, "stride": stride}, no_answer_threshold, memory)
     examples = input_settings(type(loaded.task), reading)
     pages = [] if predictions is None else [PredictionsFile(loaded.task, predictions)]
-    done = evaluate_model(loaded, data, examples, run, tell)
+    done = watched(evaluate_model(loaded, data, examples, run), quiet)
     for page in pages:
         page.add(done.pairs)
         page.save()
-    for notice in loaded.task.notices(done.path, examples):
+    for notice in [] if quiet else loaded.task.notices(done.path, examples):
         tell(notice)
     found = done.scores()
     if as_json:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstart.config import Section, Table
-from headstart.progress import result_of
+from headstart.progress import Notice, Progress, result_of
 from headstart.tasks.base import Task
 from headstart.transfer.loading import load_task_model
 from headstart.transfer.task_model import Answers, TaskModel
 from headstart.weights.sources import Source, labelled_file
+
+ANSWERED_AT_ONCE = 200
+"""Examples between two looks at the progress: enough for batches of like length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +56,37 @@ def evaluate(
 ) -> Table:
     """The task's scores, the primary one first, and its details per label. precision, task: see `load_task_model`."""
     loaded = load_task_model(run, precision=precision, task=task)
-    return evaluate_model(loaded, data, examples or loaded.task.Input(), run).scores()
+    return result_of(evaluate_model(loaded, data, examples or loaded.task.Input(), run)).scores()
 
 
 def evaluate_model(
-    loaded: TaskModel[Any, Any],
-    data: str | Path,
-    examples: Section,
-    name: Source,
-    tell: Callable[[str], None] = lambda note: None,
-) -> Evaluated:
-    """name: of the model, for messages. tell: gets what the user should know before the examples are answered."""
-    path = result_of(labelled_file(data))
+    loaded: TaskModel[Any, Any], data: str | Path, examples: Section, name: Source
+) -> Generator[Progress | Notice, None, Evaluated]:
+    """name: of the model, for messages."""
+    path = yield from labelled_file(data)
     found = loaded.task.read(path, examples)
     task = loaded.task.scoring(found)
     if (note := task.memory_note(loaded.model.head, found)) is not None:
-        tell(note)
+        yield Notice(note)
     task.check(found, f"the training examples of {name}")
+    answered = yield from answers_in_parts(loaded, found, "answering")
     bare = [one for example in found if (one := task.unaided(example)) is not None]
-    unaided = loaded.answers(bare).answers if len(bare) == len(found) else None
-    return Evaluated(task, path, found, loaded.answers(found), unaided)
+    if len(bare) < len(found):
+        return Evaluated(task, path, found, answered)
+    unaided = yield from answers_in_parts(loaded, bare, "answering unaided")
+    return Evaluated(task, path, found, answered, unaided.answers)
+
+
+def answers_in_parts(
+    loaded: TaskModel[Any, Any], examples: Sequence[Any], stage: str
+) -> Generator[Progress, None, Answers[Any]]:
+    """An example's answer depends on that example alone, so the parts change nothing."""
+    answers: list[Any] = []
+    truncated = 0
+    for first in range(0, len(examples), ANSWERED_AT_ONCE):
+        yield Progress(stage, first, len(examples), loaded.task.many)
+        part = loaded.answers(examples[first : first + ANSWERED_AT_ONCE])
+        answers += part.answers
+        truncated += part.truncated
+    yield Progress(stage, len(examples), len(examples), loaded.task.many)
+    return Answers(answers, truncated)

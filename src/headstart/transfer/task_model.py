@@ -153,8 +153,12 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         return answers, cut
 
     def _chunks(self, examples: list[ExampleT]) -> Iterator[list[ExampleT]]:
-        """All of them at once; of texts that are encoded once, as many as fit into memory with all their vectors."""
-        if examples and not any(is_shared(passage) for passage in self.task.passages(examples[0], self)):
+        """All of them at once; of texts that are encoded once, and of documents whose words' states the task keeps, as
+        many as fit into memory with all their vectors."""
+        keeps_vectors = self.task.scores_documents or (
+            examples and any(is_shared(passage) for passage in self.task.passages(examples[0], self))
+        )
+        if not keeps_vectors:
             yield examples
             return
         chunk: list[ExampleT] = []
