@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -23,15 +24,23 @@ def test_progress_is_told_in_parts_that_change_no_answer(
     model = result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=0)).model
     at_once = result_of(evaluation.evaluate_model(model, labelled[1], ExamplesConfig(), "run"))
     monkeypatch.setattr(evaluation, "ANSWERED_AT_ONCE", len(dev) // 3)
-    job = evaluation.evaluate_model(model, labelled[1], ExamplesConfig(), "run")
-    seen = []
-    with pytest.raises(StopIteration) as end:
+    seen: list[object] = []
+
+    def watched() -> Generator[None, None, evaluation.Evaluated]:
+        job = evaluation.evaluate_model(model, labelled[1], ExamplesConfig(), "run")
         while True:
-            seen.append(next(job))
-    labels = [[answer.label for answer in one.answered.answers] for one in (end.value.value, at_once)]
+            try:
+                seen.append(next(job))
+            except StopIteration as end:
+                done: evaluation.Evaluated = end.value
+                return done
+            yield
+
+    in_parts = result_of(watched())
+    labels = [[answer.label for answer in one.answered.answers] for one in (in_parts, at_once)]
     assert labels[0] == labels[1]
-    assert end.value.value.scores() == at_once.scores()
+    assert in_parts.scores() == at_once.scores()
     told = [event for event in seen if isinstance(event, Progress) and event.stage == "answering"]
     assert len(told) >= 4
     assert [event.done for event in told] == sorted({event.done for event in told})
-    assert (told[0].done, told[-1].done, told[-1].total, told[-1].unit) == (0, len(dev), len(dev), "texts")
+    assert (told[0].done, told[-1].done, told[-1].total, told[-1].unit) == (0, len(dev), len(dev), Classify.many)
