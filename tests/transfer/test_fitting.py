@@ -17,6 +17,7 @@ from headstart.tasks.base import Passage
 from headstart.tasks.classify import Classify, TextExample
 from headstart.transfer import fitting
 from headstart.transfer.fitting import (
+    CORE_TOKENS,
     FitResult,
     FittingConfig,
     ModelInput,
@@ -214,7 +215,7 @@ class Pulled(TwoStages):
 def test_a_step_in_several_passes_is_the_step_in_one(in_parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for most in (10_000, 1):
-        monkeypatch.setattr(fitting, "PASS_TOKENS", most)
+        monkeypatch.setattr(fitting, "CORE_TOKENS" if in_parts else "PASS_TOKENS", most)
         model, sizes = Pulled(), [7, 0, 20, 1, 9, 0]
         model.in_parts = in_parts
         train = documents(model, sizes)
@@ -234,11 +235,20 @@ def test_a_step_in_several_passes_is_the_step_in_one(in_parts: bool, monkeypatch
     assert tokens <= 5 * 6 < whole_tokens
 
 
-@pytest.mark.parametrize("in_parts", [False, True])
-def test_examples_of_one_passage_are_read_in_one_pass_however_long_they_are(in_parts: bool) -> None:
+def test_examples_of_one_passage_are_read_in_one_pass_however_long_they_are() -> None:
     train = replace(documents(TwoStages(), [1] * 40), lengths=[10_000] * 40)
-    (parts,) = passes_of(train, range(32), in_parts)
-    assert sorted(row for part in parts for row in part) == list(range(32))
+    ((rows,),) = passes_of(train, range(32), in_parts=False)
+    assert sorted(rows) == list(range(32))
+
+
+def test_a_trained_bert_reads_as_many_tokens_at_a_time_as_fit_into_memory() -> None:
+    lengths = [300, 20, 400, 256] * 10
+    train = replace(documents(TwoStages(), [1] * 40), lengths=lengths)
+    passes = passes_of(train, range(32), in_parts=True)
+    assert sorted(row for parts in passes for part in parts for row in part) == list(range(32))
+    for parts in passes:
+        rows = [row for part in parts for row in part]
+        assert len(rows) * max(lengths[row] for row in rows) <= CORE_TOKENS * torch.get_num_threads()
 
 
 def test_a_batch_without_passages_changes_nothing() -> None:
