@@ -24,7 +24,9 @@ def result() -> ClaimResult:
 
 
 def test_the_page_has_sentence_verdict_table_picture_command_and_cost(result: ClaimResult) -> None:
-    page = page_text([result], "claims")
+    page = page_text([result, replace(result, name="other", number=4)], "claims")
+    assert page.startswith("# What the field claims of these models")
+    assert '## <a id="slug"></a>3. It is so' in page
     assert "| 3 | [It is so](#slug) | holds 1, undecided 1 | 1 min 15 s |" in page
     assert "Claimed by Somebody 2018. Here: **holds 1, undecided 1**." in page
     assert "| **holds** | ELMo above words | +3.1 points (+0.9 to +5.2) | 0.004 |" in page
@@ -34,6 +36,24 @@ def test_the_page_has_sentence_verdict_table_picture_command_and_cost(result: Cl
     assert "- Mind this." in page
     assert "```\nheadstart reproduce slug\n```" in page
     assert "1 min 15 s on A processor, 2 cores (2 threads), headstart 0.1.0." in page
+
+
+def test_a_page_of_one_claim_has_its_title_and_no_summary(result: ClaimResult) -> None:
+    page = page_text([result], "claims")
+    assert page.startswith("# It is so\n")
+    assert "*holds* if the 95 %" in page
+    assert "[It is so]" not in page
+    assert '<a id="' not in page
+    table, finding = page.index("| a \\| b |"), page.index("| **holds** | ELMo above words |")
+    assert table < finding
+
+
+def test_what_fails_is_said_before_any_table(result: ClaimResult) -> None:
+    failed = [Finding("ELMo above words", "fails"), Finding("a", "holds"), Finding("BERT above ELMo", "fails")]
+    page = page_text([replace(result, outcome=replace(result.outcome, findings=failed))], "claims")
+    said = page.index("Does not hold here: ELMo above words; BERT above ELMo.")
+    assert said < page.index("\n|")
+    assert "Does not hold here" not in page_text([result], "claims")
 
 
 def test_a_claim_whose_findings_agree_has_one_word(result: ClaimResult) -> None:

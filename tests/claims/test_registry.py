@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from headstart.claims.base import SCALES, PartBegan, Setting
+from headstart.claims.base import PartBegan, Setting
 from headstart.claims.registry import CLAIMS
 from headstart.claims.reproduce import assumed_setting, result_of_claim
 from headstart.claims.results import ClaimResult, result_from_json, result_to_json
+from headstart.claims.scales import SCALES
 from headstart.progress import result_of
 
 Tried = Callable[[str], tuple[list[str], ClaimResult]]
@@ -77,6 +78,12 @@ def test_claims_are_numbered_in_the_order_of_the_page() -> None:
     numbers = [claim.number for claim in CLAIMS.values()]
     assert numbers == sorted(set(numbers))
     assert all(name == claim.name for name, claim in CLAIMS.items())
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_needs_only_data_that_it_says_it_uses(name: str) -> None:
+    claim = CLAIMS[name]
+    assert {*claim.needs, *claim.any_of} <= {*claim.uses}
 
 
 @pytest.mark.parametrize("name", CLAIMS)

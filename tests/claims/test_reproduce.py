@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from headstart.claims import base
+from headstart.claims import scales
 from headstart.claims.base import PartBegan
 from headstart.claims.encoders import EncoderRole
+from headstart.claims.registry import CLAIMS
 from headstart.claims.reproduce import ClaimBegan, ClaimDone, ClaimSkipped, reproduce
 from headstart.cli.main import app
 from headstart.errors import CheckpointError, ConfigError, DataError
@@ -25,7 +26,7 @@ CHEAP = "senses"
 
 @pytest.fixture
 def arguments(
-    data_folder: Path, sources: dict[EncoderRole, str], tmp_path: Path, tiny_scale: base.Scale
+    data_folder: Path, sources: dict[EncoderRole, str], tmp_path: Path, tiny_scale: scales.Scale
 ) -> dict[str, Any]:
     return {
         "data": data_folder,
@@ -88,6 +89,18 @@ def test_the_page_has_every_result_of_the_folder_in_order(arguments: dict[str, A
     assert re.findall(r'<a id="([^"]+)">', page) == ["in-domain", CHEAP]
 
 
+def test_one_claim_has_the_page_to_itself_and_only_its_data_made_ready(
+    arguments: dict[str, Any], tmp_path: Path
+) -> None:
+    (result,) = result_of(reproduce(["six-tasks"], **arguments))
+    cut = {path.name.rpartition("-")[0] for path in (tmp_path / "out").glob("data-*/*")}
+    assert cut == set(CLAIMS["six-tasks"].uses)
+    page = (tmp_path / "out" / "claims.md").read_text()
+    assert page.startswith(f"# {result.title}\n")
+    assert "The table of six" in page
+    assert "(claims/six-tasks-elmo.svg)" in page
+
+
 def test_what_cannot_be_tested_is_skipped_in_a_sentence(arguments: dict[str, Any], tmp_path: Path) -> None:
     shutil.copytree(arguments["data"] / "sst", tmp_path / "some" / "sst")
     events = list(reproduce(["masking"], **{**arguments, "data": tmp_path / "some"}))
@@ -122,7 +135,7 @@ def test_an_encoder_of_another_kind_cannot_play_a_part(
 
 
 def test_without_any_argument_the_models_of_the_package_meet_reviews_that_are_downloaded(
-    house: dict[str, Path], cache_of_reviews: Path, tiny_scale: base.Scale, tmp_path: Path
+    house: dict[str, Path], cache_of_reviews: Path, tiny_scale: scales.Scale, tmp_path: Path
 ) -> None:
     wanted = ["in-domain", CHEAP, "probes"]
     events = list(reproduce(wanted, out=tmp_path / "out", scale=tiny_scale, cache=cache_of_reviews))
@@ -145,10 +158,19 @@ def test_a_claim_that_uses_no_data_downloads_none(house: dict[str, Path], tmp_pa
     assert not (tmp_path / "home" / "texts").exists()
 
 
+def test_data_that_cannot_be_downloaded_are_asked_for_without_downloading_others(
+    house: dict[str, Path], tmp_path: Path
+) -> None:
+    *_, skipped = reproduce(["six-tasks"], out=tmp_path / "out", encoders={"published": "off"}, cache=tmp_path / "home")
+    assert isinstance(skipped, ClaimSkipped)
+    assert "put squad/squad1.1-train.json.gz and squad/squad1.1-dev.json.gz into the folder" in skipped.why
+    assert not (tmp_path / "home" / "texts").exists()
+
+
 def test_the_command_shows_costs_and_verdicts(
     arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(base.SCALES, "quick", arguments["scale"])
+    monkeypatch.setitem(scales.SCALES, "quick", arguments["scale"])
     options = [f"--{role}={source}" for role, source in arguments["encoders"].items()]
     command = ["reproduce", CHEAP, "--quick", f"--data={arguments['data']}", f"--out={tmp_path / 'out'}", *options]
     done = CliRunner().invoke(app, command, catch_exceptions=False)
@@ -160,5 +182,5 @@ def test_the_command_shows_costs_and_verdicts(
 
 def test_the_list_names_every_claim_with_its_cost() -> None:
     done = CliRunner().invoke(app, ["reproduce", "--list", "--quick"], catch_exceptions=False)
-    assert len(done.stdout.splitlines()) == 9
+    assert len(done.stdout.splitlines()) == len(CLAIMS)
     assert re.match(r"1\. generations \(about \d+ min\): ", done.stdout)

@@ -8,6 +8,7 @@ from headstart.comparison.significance import (
     by_index,
     by_row,
     distinct_rows,
+    error_reduction,
     interval,
     paired,
     paired_interval,
@@ -114,6 +115,28 @@ def test_a_metric_of_the_same_counts_as_accuracy_gives_the_same_difference() -> 
     (short, p), (long, q) = paired(a, b, ACCURACY, rounds=20_000), paired(a, b, plain, rounds=20_000)
     assert long == pytest.approx(short)
     assert q == pytest.approx(p, rel=0.15)
+
+
+def test_error_reduction_by_hand() -> None:
+    """Of 10 examples a has 5 right and b those and 2 others: 2 of 5 errors are gone. A draw has any number of them."""
+    a, b = (right(np.arange(10)[None] < n) for n in (5, 7))
+    share, (low, high) = error_reduction(a, b, ACCURACY)
+    assert share == pytest.approx(0.4)
+    assert 0 <= low < 0.4 < high <= 1
+    assert error_reduction(b, a, ACCURACY)[0] == pytest.approx(-2 / 3)
+
+
+def test_error_reduction_has_the_sign_of_the_difference() -> None:
+    a, b = found(3, 300, 1, hit=0.6), found(3, 300, 2, hit=0.75)
+    share, (low, high) = error_reduction(a, b, F1)
+    assert share == pytest.approx(paired(a, b, F1)[0] / (1 - F1.of(a.reshape(-1, 3))))
+    assert 0 < low < share < high
+    assert error_reduction(a, a.copy(), F1) == (0.0, (0.0, 0.0))
+
+
+def test_where_there_is_no_error_none_is_reduced() -> None:
+    perfect, other = right(np.ones((2, 10), dtype=bool)), right(flags(0.5, 2, 10))
+    assert error_reduction(perfect, other, ACCURACY) == (0.0, (0.0, 0.0))
 
 
 def test_interval_of_a_constant_is_a_point() -> None:

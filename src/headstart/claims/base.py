@@ -9,82 +9,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from headstart.claims.data import ClaimData, Role, TaskFiles, TextFiles, where_to_put
+from headstart.claims.data import ClaimData, TaskFiles, TextFiles
 from headstart.claims.encoders import Encoder, EncoderRole
+from headstart.claims.layouts import TOGETHER, Role, where_to_put
 from headstart.claims.results import Outcome
+from headstart.claims.scales import Scale
 from headstart.comparison.compare import CompareEvent
 from headstart.progress import Notice, Progress
-
-How = Literal["scratch", "frozen", "finetune"]
-"""What a fit does with its encoder."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How large the experiments are. Every claim takes its sizes from here, and from nowhere else."""
-
-    name: str
-    labels: tuple[int, ...]
-    """Numbers of labelled examples to train on, ascending."""
-    seeds: int
-    dev: int
-    """Dev examples, at most."""
-    fitting: Mapping[How, Mapping[str, int | float]]
-    """Settings of fits ([fitting] of a transfer) that differ from the defaults, by how an encoder is used."""
-    steps: int
-    """Of each short pretraining."""
-    text_words: int
-    """Words of unlabelled text, at most."""
-    valid_words: int
-    """Words of held-out text, at most."""
-    domain_words: int
-    """Words of a task's own text that encoders are brought to, at most."""
-    cuts: tuple[int, ...]
-    """Parts of the text that are compared with all of it: 16 for a sixteenth. Ascending, from 1."""
-    pieces: int | None
-    """In the vocabulary of a short BERT; None: as many as the text has."""
-    probe_words: int = 20_000
-    """Words that a probe learns, at most, and a quarter as many texts."""
-
-
-FEW_LOOKS = {"evaluations": 5, "evaluate_examples": 500}
-"""On dev during a fit: more would take as long as the fit."""
-SCALES = {
-    "full": Scale(
-        name="full",
-        labels=(50, 200, 1000),
-        seeds=3,
-        dev=1000,
-        fitting={"scratch": FEW_LOOKS, "frozen": FEW_LOOKS, "finetune": {**FEW_LOOKS, "min_steps": 100}},
-        steps=3000,
-        text_words=3_000_000,
-        valid_words=40_000,
-        domain_words=400_000,
-        cuts=(1, 2, 4, 8, 16),
-        pieces=8000,
-    ),
-    "quick": Scale(
-        name="quick",
-        labels=(50, 200),
-        seeds=2,
-        dev=300,
-        fitting={
-            # With 80 steps, scratch has not begun to find entities, and everything would look good beside it.
-            "scratch": {"min_steps": 240, "evaluations": 12},
-            "frozen": {"min_steps": 80, "evaluations": 4},
-            "finetune": {"min_steps": 80, "epochs": 3.0, "evaluations": 3, "batch": 16},
-        },
-        steps=300,
-        text_words=300_000,
-        valid_words=8_000,
-        domain_words=40_000,
-        cuts=(1, 4, 16),
-        pieces=4000,
-        probe_words=4000,
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +83,8 @@ class Claim(ABC):
     """Data without which there is nothing to do."""
     any_of: ClassVar[tuple[Role, ...]] = ()
     """Data of which one will do; the claim is made on each that is there."""
+    uses: ClassVar[tuple[Role, ...]] = TOGETHER
+    """All data that the claim looks at; others are not made ready for it."""
     encoders: ClassVar[tuple[EncoderRole, ...]] = ()
     """Encoders without which there is nothing to do."""
 
@@ -167,9 +102,11 @@ class Claim(ABC):
 
     def key(self, setting: Setting) -> str:
         """Of everything that decides the outcome: a claim whose result has this key is not run again."""
+        scale = asdict(setting.scale)
+        del scale["six_tasks"]  # sizes of one claim, which has a key of its own
         return key_of(
             claim=self.name,
-            scale=asdict(setting.scale),
+            scale=scale,
             data=setting.data.key,
             encoders={role: one.fingerprint for role, one in setting.encoders.items()},
         )

@@ -2,84 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
-import numpy as np
-
+from headstart.claims.cutting import Limits, cut_role, write_lines
+from headstart.claims.layouts import ROLES, TOGETHER, Found, Role, found_in
 from headstart.comparison.demo import write_files
-from headstart.config import Table, resolve
-from headstart.errors import DataError
 from headstart.progress import Progress
-from headstart.tasks import task_class
-from headstart.tasks.base import Task
-from headstart.text.building import OUT_ADVICE, building, cache_key
-from headstart.text.documents import TextConfig, file_digest, read_blocks
+from headstart.text.building import cache_key
 from headstart.weights.fetching import fetch
 
-Role = Literal["sentiment", "pos", "ner", "text"]
+FETCHED: tuple[Role, ...] = ("sentiment", "text")
+"""What can be had without a folder of data."""
 HELD_OUT = 50
 """Of downloaded text, one document in so many is held out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Two files of a data folder that serve a role. input: the settings of the task's reader."""
-
-    train: str
-    dev: str
-    input: Table = field(default_factory=dict)
-
-    def under(self, folder: Path) -> Found | None:
-        train, dev = folder / self.train, folder / self.dev
-        return Found(train, dev, self.input) if train.is_file() and dev.is_file() else None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The files of a role on this machine."""
-
-    train: Path
-    dev: Path
-    input: Table = field(default_factory=dict)
-
-    def as_key(self) -> list[object]:
-        return [file_digest(self.train), file_digest(self.dev), self.input]
-
-
-@dataclass(frozen=True, slots=True)
-class RoleKind:
-    """What a role is. task: which reads its files; None for unlabelled text. layouts: the first there is taken."""
-
-    title: str
-    task: str | None
-    layouts: tuple[Layout, ...]
-
-
-CONLL = (("conll2003/eng.train", "conll2003/eng.testa"), ("conll2003/train.txt", "conll2003/valid.txt"))
-ROLES: dict[Role, RoleKind] = {
-    "sentiment": RoleKind(
-        "sentiment",
-        "classify",
-        (
-            Layout("sst/train.txt", "sst/dev.txt", {"labels_as": 2}),
-            Layout("sentiment/train.csv", "sentiment/dev.csv"),
-        ),
-    ),
-    "pos": RoleKind("parts of speech", "tag", tuple([Layout(*files, {"column": 1}) for files in CONLL])),
-    "ner": RoleKind("entities", "tag", tuple([Layout(*files, {"column": -1}) for files in CONLL])),
-    "text": RoleKind(
-        "unlabelled text",
-        None,
-        (
-            Layout("lm_imdb_unsup/train.txt.gz", "lm_imdb_unsup/valid.txt.gz"),
-            Layout("text/train.txt", "text/valid.txt"),
-        ),
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,65 +40,57 @@ class TextFiles:
 
 @dataclass(frozen=True, slots=True)
 class ClaimData:
-    """What was found. key: of the contents."""
+    """What was found of the roles that were asked for. key: of the contents that the roles in TOGETHER have."""
 
     tasks: dict[Role, TaskFiles]
     text: TextFiles | None
     key: str
+    own_keys: dict[Role, str] = field(default_factory=dict)
+    """Of the other roles."""
 
     def has(self, role: Role) -> bool:
         return self.text is not None if role == "text" else role in self.tasks
 
-
-def where_to_put(roles: Sequence[Role]) -> str:
-    """ "examples of sentiment: put sst/train.txt and sst/dev.txt into the folder given as --data"."""
-    found = []
-    for role in roles:
-        layout = ROLES[role].layouts[0]
-        what = ROLES[role].title if ROLES[role].task is None else f"examples of {ROLES[role].title}"
-        found.append(f"{what}: put {layout.train} and {layout.dev} into the folder given as --data")
-    return ", or ".join(found)
+    def key_of(self, role: Role) -> str:
+        """Of everything that decides what the role's files contain."""
+        return self.own_keys.get(role, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that is kept of the data: dev examples, words of text, words of held-out text."""
-
-    dev: int
-    text_words: int
-    valid_words: int
-
-
-def open_data(folder: Path | None, out: Path, limits: Limits, cache: Path) -> Generator[Progress, None, ClaimData]:
-    """What a data folder has for each role, cut to size under `out`; without a folder, what can be downloaded."""
+def open_data(
+    folder: Path | None, out: Path, limits: Limits, cache: Path, roles: Collection[Role] = TOGETHER
+) -> Generator[Progress, None, ClaimData]:
+    """What a data folder has for these roles, cut to size under `out`; without a folder, what can be downloaded."""
     if folder is None:
         files = yield from fetched(out, cache)
     else:
         files = found_in(folder)
-    key = cache_key(files={role: one.as_key() for role, one in files.items()}, limits=repr(limits))[:12]
-    target = out / f"data-{key}"
-    if not target.is_dir():
-        with building(target, OUT_ADVICE) as made:
-            for done, (role, found) in enumerate(files.items()):
-                yield Progress("cutting the data to size", done, len(files), "files")
-                write_role(role, found, limits, made)
+    asked = {role: found for role, found in files.items() if role in roles}
+    shared, own = shared_key(files, limits), own_keys(asked, limits)
+    places = {role: parts_of(role, out / f"data-{own.get(role, shared)}") for role in asked}
+    missing = [role for role, paths in places.items() if not all(path.is_file() for path in paths)]
+    for done, role in enumerate(missing):
+        yield Progress("cutting the data to size", done, len(missing), "files")
+        cut_role(role, asked[role], limits, *places[role])
     tasks = {
-        role: TaskFiles(role, kind.title, kind.task, *parts_of(role, target))
+        role: TaskFiles(role, kind.title, kind.task, *places[role])
         for role, kind in ROLES.items()
-        if kind.task is not None and role in files
+        if kind.task is not None and role in places
     }
-    text = TextFiles(*parts_of("text", target)) if "text" in files else None
-    return ClaimData(tasks, text, key)
+    text = TextFiles(*places["text"]) if "text" in places else None
+    return ClaimData(tasks, text, shared, own)
 
 
-def found_in(folder: Path) -> dict[Role, Found]:
-    if not folder.is_dir():
-        raise DataError(f"{folder}: there is no such folder. Give --data the folder that has sst/ or conll2003/.")
-    served = {role: [layout.under(folder) for layout in kind.layouts] for role, kind in ROLES.items()}
-    files = {role: next(filter(None, found)) for role, found in served.items() if any(found)}
-    if not files:
-        raise DataError(f"{folder}: has nothing that a claim could be tested on. Wanted are {where_to_put([*ROLES])}.")
-    return files
+def shared_key(files: Mapping[Role, Found], limits: Limits) -> str:
+    contents = {role: found.as_key() for role, found in files.items() if role in TOGETHER}
+    return cache_key(files=contents, limits=repr(limits))[:12]
+
+
+def own_keys(files: Mapping[Role, Found], limits: Limits) -> dict[Role, str]:
+    return {
+        role: cache_key(role=role, files=found.as_key(), dev=limits.dev_by_role.get(role, limits.dev))[:12]
+        for role, found in files.items()
+        if role not in TOGETHER
+    }
 
 
 def fetched(out: Path, cache: Path) -> Generator[Progress, None, dict[Role, Found]]:
@@ -179,53 +108,3 @@ def fetched(out: Path, cache: Path) -> Generator[Progress, None, dict[Role, Foun
 def parts_of(role: Role, folder: Path) -> tuple[Path, Path]:
     suffix = "txt" if ROLES[role].task is None else "jsonl"
     return folder / f"{role}-train.{suffix}", folder / f"{role}-dev.{suffix}"
-
-
-def write_role(role: Role, found: Found, limits: Limits, folder: Path) -> None:
-    train, dev = parts_of(role, folder)
-    name = ROLES[role].task
-    if name is None:
-        write_lines(train, first_words(documents(found.train), limits.text_words))
-        write_lines(dev, first_words(documents(found.dev), limits.valid_words))
-        return
-    task = task_class(name)
-    settings = resolve(task.Input, found.input)
-    write_lines(train, (json_of(task, example) for example in task.read(found.train, settings)))
-    write_lines(dev, (json_of(task, example) for example in spread_out(task.read(found.dev, settings), limits.dev)))
-
-
-def json_of(task: type[Task[Any, Any]], example: Any) -> str:
-    """An example as the task's reader takes it from JSON lines."""
-    gold = task.gold(example)
-    named = (
-        {"words": list(task.words(example)), "tags": gold}
-        if task.scores_words
-        else {"text": task.key(example), "label": gold}
-    )
-    return json.dumps(named, ensure_ascii=False)
-
-
-def spread_out(examples: Sequence[Any], most: int) -> list[Any]:
-    """At most so many, evenly from the whole list, which may have one class after the other."""
-    places = np.linspace(0, len(examples) - 1, min(most, len(examples))).round()
-    return [examples[int(place)] for place in places]
-
-
-def documents(path: Path) -> Iterator[str]:
-    """The documents of a file, without their line breaks; a very long one in parts."""
-    return (" ".join(block.text.split()) for block in read_blocks([path], TextConfig()))
-
-
-def first_words(texts: Iterable[str], most: int) -> Iterator[str]:
-    """Whole documents until there are so many words."""
-    words = 0
-    for text in texts:
-        yield text
-        words += text.count(" ") + 1
-        if words >= most:
-            return
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)

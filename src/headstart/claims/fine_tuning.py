@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from headstart.claims.base import Claim, ClaimEvent, Part, Setting
-from headstart.claims.data import Role
 from headstart.claims.fits import Fits, RowPlan, fit_parts, fits_of, rows_in
+from headstart.claims.layouts import Role
 from headstart.claims.results import Expected, Finding, Outcome, found
 
 TASKS: tuple[Role, ...] = ("sentiment", "ner")

@@ -8,22 +8,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from headstart.claims.base import ClaimEvent, How, Part, PartBegan, Setting, key_of
+from headstart.claims.base import ClaimEvent, Part, PartBegan, Setting, key_of
 from headstart.claims.costs import fit_minutes
 from headstart.claims.data import TaskFiles
 from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.results import ClaimTable, Measured, TableCell
+from headstart.claims.scales import FitSizes, How
 from headstart.comparison.compare import compare
 from headstart.comparison.findings import findings, stacked
 from headstart.comparison.folder import ComparisonFolder
-from headstart.comparison.significance import interval, paired, paired_interval
+from headstart.comparison.significance import error_reduction, interval, paired, paired_interval
 from headstart.errors import CheckpointError
-from headstart.metrics import ACCURACY, F1, mean
+from headstart.metrics import Metric, mean
 from headstart.report.results import Cell, Comparison
 from headstart.report.results_json import read_comparison
+from headstart.tasks import task_class
 from headstart.transfer.start import SCRATCH, STACK
 
-METRICS = {metric.name: metric for metric in (ACCURACY, F1)}
 MixKind = Literal["scalar", "last", "concat"]
 
 
@@ -71,6 +72,7 @@ class Fits:
     comparison: Comparison
     cells: list[Cell] = field(repr=False)
     """With what the metric counts of every dev example."""
+    score_metric: Metric
 
     @property
     def labels(self) -> list[int]:
@@ -91,15 +93,19 @@ class Fits:
 
     def score(self, row: str, labels: int) -> Measured:
         done = self.of(row, labels)
-        found = interval(stacked(done), METRICS[self.comparison.metric])
+        found = interval(stacked(done), self.score_metric)
         return Measured(mean([cell.score for cell in done]), found, "%")
 
     def difference(self, row: str, other: str, labels: int, other_labels: int | None = None) -> tuple[Measured, float]:
         """How much better `other` is than `row`, in points, and its p. other_labels: what `other` learned from."""
-        metric = METRICS[self.comparison.metric]
         a, b = stacked(self.of(row, labels)), stacked(self.of(other, other_labels or labels))
-        difference, p = paired(a, b, metric)
-        return Measured(difference, paired_interval(a, b, metric), "points"), p
+        difference, p = paired(a, b, self.score_metric)
+        return Measured(difference, paired_interval(a, b, self.score_metric), "points"), p
+
+    def error_reduction(self, row: str, other: str, labels: int) -> Measured:
+        """The share of the error of `row` that `other` does not make."""
+        a, b = stacked(self.of(row, labels)), stacked(self.of(other, labels))
+        return Measured(*error_reduction(a, b, self.score_metric), "%")
 
     def table(self) -> ClaimTable:
         """Rows by numbers of labelled examples."""
@@ -120,17 +126,23 @@ class Fits:
         return [f"{self.task.title}: seeds that gave one answer to everything: {'; '.join(found)}."] if found else []
 
 
-def fits_of(setting: Setting, task: TaskFiles, rows: Sequence[FitRow]) -> Generator[ClaimEvent, None, Fits]:
-    """Fit the rows to the task; those fitted before, for this or another claim, are read."""
+def fits_of(
+    setting: Setting, task: TaskFiles, rows: Sequence[FitRow], sizes: FitSizes | None = None
+) -> Generator[ClaimEvent, None, Fits]:
+    """Fit the rows to the task; those fitted before, for this or another claim, are read.
+
+    sizes: None for those that most claims share.
+    """
     parts: list[Comparison] = []
     cells: list[Cell] = []
     for row in rows:
         yield PartBegan(part_title(task, row))
-        results, found = yield from fitted(setting, task, row)
+        results, found = yield from fitted(setting, task, row, sizes or setting.scale.fits)
         parts.append(replace(results, rows=[replace(results.rows[0], name=row.name, title=row.title)]))
         cells += [replace(cell, row=row.name) for cell in found]
     first, described = parts[0], [part.rows[0] for part in parts]
-    table = findings(described, cells, first.labels, first.seeds, METRICS[first.metric])
+    metric = metric_of(task)
+    table = findings(described, cells, first.labels, first.seeds, metric)
     merged = replace(
         first,
         rows=described,
@@ -139,20 +151,25 @@ def fits_of(setting: Setting, task: TaskFiles, rows: Sequence[FitRow]) -> Genera
         labels_saved=table.labels_saved,
         advice=table.advice,
     )
-    return Fits(task, merged, cells)
+    return Fits(task, merged, cells, metric)
+
+
+def metric_of(task: TaskFiles) -> Metric:
+    """By which the task is scored; of tags, their names decide."""
+    kind = task_class(task.task)
+    return kind.learn(kind.read(task.train, kind.Input())).metric
 
 
 def fitted(
-    setting: Setting, task: TaskFiles, row: FitRow
+    setting: Setting, task: TaskFiles, row: FitRow, sizes: FitSizes
 ) -> Generator[ClaimEvent, None, tuple[Comparison, list[Cell]]]:
-    fitting = setting.scale.fitting[row.how]
-    settings: dict[str, Any] = {f"transfer.fitting.{key}": value for key, value in fitting.items()}
+    settings: dict[str, Any] = {f"transfer.fitting.{key}": value for key, value in sizes.fitting[row.how].items()}
     if row.mix is not None:
         settings["transfer.mix.kind"] = row.mix
-    labels, seeds = setting.scale.labels, setting.seeds
+    labels, seeds = sizes.labels, setting.seeds
     key = key_of(
         task=task.name,
-        data=setting.data.key,
+        data=setting.data.key_of(task.name),
         encoders=[one.fingerprint for one in row.encoders],
         how=row.how,
         settings=settings,
@@ -198,12 +215,14 @@ def part_title(task: TaskFiles, row: FitRow) -> str:
     return f"{task.title}: {row.title}"
 
 
-def fit_parts(setting: Setting, tasks: Sequence[TaskFiles], rows: Sequence[FitRow]) -> list[Part]:
+def fit_parts(
+    setting: Setting, tasks: Sequence[TaskFiles], rows: Sequence[FitRow], sizes: FitSizes | None = None
+) -> list[Part]:
     """What `fits_of` will take for each task and row."""
-    return [
-        Part(
-            part_title(task, row), fit_minutes(setting.scale, row.how, [(one.kind, one.shape) for one in row.encoders])
-        )
-        for task in tasks
-        for row in rows
-    ]
+    parts = []
+    for task in tasks:
+        for row in rows:
+            encoders = [(one.kind, one.shape) for one in row.encoders]
+            minutes = fit_minutes(sizes or setting.scale.fits, setting.scale.seeds, task, row.how, encoders)
+            parts.append(Part(part_title(task, row), minutes))
+    return parts

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from headstart.claims.base import Claim, ClaimEvent, Part, Setting
-from headstart.claims.data import Role, TaskFiles
+from headstart.claims.data import TaskFiles
 from headstart.claims.fits import FitRow, Fits, RowPlan, fit_parts, fits_of, rows_in
+from headstart.claims.layouts import Role
 from headstart.claims.results import Finding, Outcome, Picture, found
 from headstart.report.plots import learning_curve
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from headstart.claims.base import Claim, ClaimEvent, Part, PartBegan, Setting, key_of
 from headstart.claims.costs import fit_minutes, pretraining_minutes
-from headstart.claims.data import Role, TaskFiles
+from headstart.claims.data import TaskFiles
 from headstart.claims.encoders import Encoder, EncoderRole
 from headstart.claims.fits import FitRow, Fits, fits_of, part_title
+from headstart.claims.layouts import Role
 from headstart.claims.perplexity import NOTICE, HeldOut, held_out_loss, open_measure
 from headstart.claims.pretrainings import Pretraining, pretrained_once, write_documents
 from headstart.claims.results import ClaimTable, Finding, Outcome, TableCell, found
@@ -63,7 +64,8 @@ class InDomain(Claim):
                 for role, encoder in models.items()
             ]
             for role, encoder in models.items():
-                minutes = fit_minutes(setting.scale, "frozen", [(encoder.kind, encoder.shape)])
+                shapes = [(encoder.kind, encoder.shape)]
+                minutes = fit_minutes(setting.scale.fits, setting.scale.seeds, task, "frozen", shapes)
                 parts += [Part(part_title(task, row), minutes) for row in rows_of(role, encoder, encoder)]
         return parts
 

@@ -63,7 +63,7 @@ class Masking(Claim):
         scale = setting.scale
         parts = [Part(pretraining_title(arm), pretraining_minutes("bert", scale.steps)) for arm in ARMS]
         for task in setting.tasks(["sentiment"]):
-            minutes = fit_minutes(scale, "frozen", [("bert", SHAPE)])
+            minutes = fit_minutes(scale.fits, scale.seeds, task, "frozen", [("bert", SHAPE)])
             parts += [Part(part_title(task, FitRow(arm.name, arm.title)), minutes) for arm in ARMS]
         return parts
 

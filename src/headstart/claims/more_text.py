@@ -45,7 +45,7 @@ class MoreText(Claim):
         ]
         for task in setting.tasks(["sentiment"]):
             for kind in KINDS:
-                minutes = fit_minutes(scale, "frozen", [(kind, SHAPES[kind])])
+                minutes = fit_minutes(scale.fits, scale.seeds, task, "frozen", [(kind, SHAPES[kind])])
                 parts += [Part(part_title(task, row_of(kind, cut)), minutes) for cut in scale.cuts]
         return parts
 

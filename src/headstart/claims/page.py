@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,15 +11,20 @@ from headstart.atomic import write_text
 from headstart.claims.results import ClaimResult, ClaimTable, Finding, Measured, Outcome, TableCell
 from headstart.report.wording import duration
 
-HEAD = """# What the field claims of these models, tested on one machine
-
-Written by `headstart reproduce`. Each claim has a verdict, which its numbers decide: a finding *holds* if the 95 %
-interval of its difference lies on the side that the claim says, *fails* if it lies on the other, and is *undecided*
-if the interval has both. Intervals come from a bootstrap over seeds and dev examples, unless a table says otherwise;
-each finding stands alone, so that of forty with no difference at all two would not be undecided. Fits that several
-claims look at are made once, and their time counts for the first. A claim may fail here and be true elsewhere: these
-are small models.
-"""
+TITLE = "What the field claims of these models, tested on one machine"
+VERDICTS = (
+    "a finding *holds* if the 95 % interval of its difference lies on the side that the claim says, *fails* if it lies "
+    "on the other, and is *undecided* if the interval has both. Intervals come from a bootstrap over seeds and dev "
+    "examples, unless a table says otherwise; each finding stands alone, so that of forty with no difference at all "
+    "two would not be undecided."
+)
+SMALL = "A claim may fail here and be true elsewhere: these are small models."
+HEAD = (
+    f"Written by `headstart reproduce`. Each claim has a verdict, which its numbers decide: {VERDICTS} Fits that "
+    f"several claims look at are made once, and their time counts for the first. {SMALL}"
+)
+HEAD_OF_ONE = f"Written by `headstart reproduce`. The numbers decide: {VERDICTS} {SMALL}"
+LINE = 120
 
 
 def write_page(path: Path, results: Sequence[ClaimResult]) -> None:
@@ -31,10 +37,19 @@ def write_page(path: Path, results: Sequence[ClaimResult]) -> None:
 
 
 def page_text(results: Sequence[ClaimResult], pictures: str) -> str:
-    parts = [HEAD, summary(results)]
+    """A summary of all claims and a section for each; of one claim alone, a page that is all about it."""
+    if len(results) == 1:
+        (only,) = results
+        return "\n".join([heading(only.title, HEAD_OF_ONE), *body(only, pictures, tables_first=True)])
+    parts = [heading(TITLE, HEAD), summary(results)]
     for result in results:
-        parts.append("\n".join(section(result, pictures)))
+        title = f'\n## <a id="{result.name}"></a>{result.number}. {result.title}\n'
+        parts.append("\n".join([title, *body(result, pictures)]))
     return "\n".join(parts)
+
+
+def heading(title: str, text: str) -> str:
+    return f"# {title}\n\n{textwrap.fill(text, LINE)}\n"
 
 
 def summary(results: Sequence[ClaimResult]) -> str:
@@ -50,22 +65,29 @@ def summary(results: Sequence[ClaimResult]) -> str:
     return "\n".join(markdown(ClaimTable("", ["", "claim", "here", "took"], rows)))
 
 
-def section(result: ClaimResult, pictures: str) -> Iterator[str]:
+def body(result: ClaimResult, pictures: str, tables_first: bool = False) -> Iterator[str]:
+    """What stands under the heading of a claim. tables_first: before the findings, of which there may be many."""
     outcome = result.outcome
-    yield f'\n## <a id="{result.name}"></a>{result.number}. {result.title}\n'
     yield f"Claimed by {result.source}. Here: **{verdicts_text(outcome)}**.\n"
-    yield from markdown(findings_table(outcome.findings))
-    for table in outcome.tables:
-        yield f"\n{table.title}\n"
-        yield from markdown(table)
-    for picture in outcome.pictures:
-        yield f"\n![{picture.title}]({pictures}/{picture.name}.svg)"
+    if failed := [finding.sentence for finding in outcome.findings if finding.verdict == "fails"]:
+        yield f"Does not hold here: {'; '.join(failed)}.\n"
+    findings = list(markdown(findings_table(outcome.findings)))
+    shown = list(tables_and_pictures(outcome, pictures))
+    yield from [*shown, "\n## Findings\n", *findings] if tables_first else [*findings, *shown]
     if outcome.notices:
         yield ""
         yield from (f"- {notice}" for notice in outcome.notices)
     yield f"\n```\n{result.command}\n```\n"
     threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
     yield f"{duration(result.seconds)} on {result.machine} ({threads}), headstart {result.headstart}.\n"
+
+
+def tables_and_pictures(outcome: Outcome, pictures: str) -> Iterator[str]:
+    for table in outcome.tables:
+        yield f"\n{table.title}\n"
+        yield from markdown(table)
+    for picture in outcome.pictures:
+        yield f"\n![{picture.title}]({pictures}/{picture.name}.svg)"
 
 
 def findings_table(findings: Sequence[Finding]) -> ClaimTable:

@@ -11,8 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from headstart.atomic import write_text
 from headstart.claims.base import Claim, ClaimEvent, Part, PartBegan, Setting, key_of
-from headstart.claims.data import Role, TaskFiles
+from headstart.claims.data import TaskFiles
 from headstart.claims.encoders import Encoder, EncoderRole
+from headstart.claims.layouts import Role
 from headstart.claims.results import ClaimTable, Finding, Measured, Outcome, Picture, TableCell, found
 from headstart.claims.senses import MINUTES as SENSES_MINUTES
 from headstart.claims.senses import senses_of

@@ -12,6 +12,7 @@ from headstart.claims.masking import Masking
 from headstart.claims.more_text import MoreText
 from headstart.claims.probes import Probes
 from headstart.claims.senses import SensesOfWords
+from headstart.claims.six_tasks import SixTasks
 
 CLAIMS: dict[str, Claim] = {
     claim.name: claim
@@ -25,6 +26,7 @@ CLAIMS: dict[str, Claim] = {
         MoreText(),
         InDomain(),
         SensesOfWords(),
+        SixTasks(),
     )
 }
 """By name, in the order of the page."""

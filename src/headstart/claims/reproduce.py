@@ -11,12 +11,15 @@ from pathlib import Path
 import torch
 
 from headstart.atomic import write_text
-from headstart.claims.base import SCALES, Claim, ClaimEvent, Part, Scale, Setting
-from headstart.claims.data import ROLES, ClaimData, Limits, TaskFiles, TextFiles, open_data
+from headstart.claims.base import Claim, ClaimEvent, Part, Setting
+from headstart.claims.cutting import Limits
+from headstart.claims.data import FETCHED, ClaimData, TaskFiles, TextFiles, open_data
 from headstart.claims.encoders import ENCODERS, KINDS, LANGUAGE_MODELS, SHAPES, Encoder, EncoderRole, open_role
+from headstart.claims.layouts import ROLES, Role
 from headstart.claims.page import write_page
 from headstart.claims.registry import CLAIMS
 from headstart.claims.results import ClaimResult, Outcome, result_from_json, result_to_json
+from headstart.claims.scales import SCALES, Scale
 from headstart.config import OFF, cache_home, pick
 from headstart.errors import CheckpointError, DataError
 from headstart.progress import Notice, Progress
@@ -154,12 +157,13 @@ def result_of_claim(claim: Claim, setting: Setting, outcome: Outcome, command: s
 
 
 def open_setting(request: Request) -> Generator[Progress | Notice, None, Setting]:
-    """Whoever is not given and cannot be downloaded plays no part; claims that use no data download none."""
+    """Whoever is not given and cannot be downloaded plays no part; claims that use no such data download none."""
     scale = request.scale
     data = NO_DATA
-    if request.data is not None or any(claim.needs or claim.any_of for claim in request.claims):
-        limits = Limits(scale.dev, scale.text_words, scale.valid_words)
-        data = yield from open_data(request.data, request.out, limits, request.cache)
+    roles: set[Role] = {role for claim in request.claims for role in claim.uses}
+    if request.data is not None or not roles.isdisjoint(FETCHED):
+        limits = Limits(scale.dev, scale.text_words, scale.valid_words, dev_by_role(scale))
+        data = yield from open_data(request.data, request.out, limits, request.cache, roles)
     encoders: dict[EncoderRole, Encoder] = {}
     for role, source in request.encoders.items():
         if source == OFF:
@@ -171,6 +175,10 @@ def open_setting(request: Request) -> Generator[Progress | Notice, None, Setting
                 raise
             yield Notice(f"{error} Nobody plays '{role}'.")
     return Setting(data, encoders, scale, request.out, request.cache)
+
+
+def dev_by_role(scale: Scale) -> dict[Role, int]:
+    return {role: sizes.dev for role, sizes in scale.six_tasks.items()}
 
 
 def assumed_setting(scale: Scale) -> Setting:

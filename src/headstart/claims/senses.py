@@ -30,6 +30,7 @@ class SensesOfWords(Claim):
     name = "senses"
     title = "Contextual vectors tell the senses of a word apart; word vectors cannot"
     source = "Peters et al. 2018, section 5.3 (ELMo)"
+    uses = ()
     encoders = ("static", "elmo")
 
     def plan(self, setting: Setting) -> list[Part]:

@@ -74,9 +74,9 @@ def reproduce(
 
 
 def list_claims(scale: str) -> None:
-    from headstart.claims.base import SCALES
     from headstart.claims.registry import CLAIMS
     from headstart.claims.reproduce import assumed_setting
+    from headstart.claims.scales import SCALES
 
     setting = assumed_setting(SCALES[scale])
     for claim in CLAIMS.values():

@@ -47,6 +47,24 @@ def paired_interval(a: Counts, b: Counts, metric: Metric, seed: int = 0, rounds:
     return float(low), float(high)
 
 
+def error_reduction(
+    a: Counts, b: Counts, metric: Metric, seed: int = 0, rounds: int = ROUNDS
+) -> tuple[float, tuple[float, float]]:
+    """The share of a's error that b does not make, and its 95 % interval, from the same seeds and examples in both.
+
+    a, b: (S, N, M). An error is 1 less the score; of no error, nothing is left to reduce: 0.
+    """
+    M = len(metric.counts)
+
+    def share_of_error(counts: Counts) -> NDArray[np.float64]:
+        before, after = metric.value(counts[..., :M]), metric.value(counts[..., M:])
+        return np.divide(after - before, 1 - before, out=np.zeros(np.shape(before)), where=before < 1)
+
+    both = np.concatenate([a, b], -1)
+    low, high = np.quantile(resampled(both, share_of_error, seed, rounds), [0.025, 0.975])
+    return float(share_of_error(both.sum(axis=(0, 1)))), (float(low), float(high))
+
+
 def gained(a: Counts, b: Counts, metric: Metric) -> tuple[Value, Counts]:
     """Counts of what b has more than a, (S, N, M or 2M), and the function of their sums that gives the difference."""
     if a.shape != b.shape:
