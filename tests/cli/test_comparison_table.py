@@ -3,13 +3,16 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from headstart.cli import comparison_table
 from headstart.cli.compare import saved_lines
 from headstart.cli.comparison_table import ComparedLines, GrowingTable
 from headstart.comparison.events import Began, CellBegan, CellDone, MeanSoFar
 from headstart.comparison.rows import Row, RowEncoder
 from headstart.report.results import Baseline, Cell, LabelsSaved
+from headstart.transfer.fitting import FitStep
 
 ROWS = [
     Row("scratch", "Scratch", "scratch", "scratch", "finetune", None),
@@ -34,6 +37,22 @@ def test_a_log_has_the_baseline_and_a_line_for_each_cell() -> None:
         "ELMo, frozen, 50 labelled examples, seed 1: 100.0 % (collapsed: the same answer for every example) in 2.0 s; "
         "2 of 8, about 12 s left" in out.getvalue()
     )
+
+
+def test_a_log_says_how_far_a_long_fit_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(comparison_table.time, "monotonic", lambda: now[0])
+    out = io.StringIO()
+    lines = ComparedLines(Console(file=out, width=200))
+    lines(BEGAN)
+    lines(CellBegan("elmo-frozen", 50, 1))
+    for number in range(1, 131):
+        now[0] += 1.0
+        lines(FitStep(number, 200, 0.5, number / 200, 1.0, 200.0 - number, None))
+    assert [line for line in out.getvalue().splitlines() if "step" in line] == [
+        "ELMo, frozen, 50 labelled examples, seed 1: step 60 (30 %), loss 0.500, 1.0 steps/s, 2 min 20 s left at most",
+        "ELMo, frozen, 50 labelled examples, seed 1: step 120 (60 %), loss 0.500, 1.0 steps/s, 1 min 20 s left at most",
+    ]
 
 
 def test_the_table_grows_and_its_columns_stay_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -11,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headstart.cli.progress_lines import Event, Lines, figures
+from headstart.cli.progress_lines import Event, Lines, figures, fit_figures
 from headstart.comparison.compare import CompareEvent
 from headstart.comparison.events import Began, CellBegan, CellDone, Compared, MeanSoFar, RowPretraining
 from headstart.comparison.rows import KINDS
@@ -22,6 +23,7 @@ from headstart.report.wording import duration, percent
 from headstart.transfer.fitting import FitStep
 
 REFRESHES_PER_SECOND = 4
+SECONDS_BETWEEN_FIT_LINES = 60.0
 
 
 class Watcher(Protocol):
@@ -54,11 +56,13 @@ def watching(quiet: bool) -> Iterator[Watcher]:
 
 
 class ComparedLines(Lines):
-    """One line for each cell; pretraining as `headstart pretrain` shows it."""
+    """One line for each cell, and one a minute where it takes longer; pretraining as `headstart pretrain` shows it."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self.titles: dict[str, str] = {}
+        self.cell = ""
+        self.last_fit = 0.0
 
     def __call__(self, event: CompareEvent | Event) -> None:
         if isinstance(event, Began):
@@ -89,10 +93,13 @@ class ComparedLines(Lines):
         self.say(f"Baseline: {event.baseline.title}, {percent(event.baseline.score)}.")
 
     def cell_began(self, event: CellBegan) -> None:
-        pass
+        self.cell = f"{self.titles[event.row]}, {event.labels:,} labelled examples, seed {event.seed}"
+        self.last_fit = time.monotonic()
 
     def fit_step(self, step: FitStep) -> None:
-        pass
+        if time.monotonic() - self.last_fit >= SECONDS_BETWEEN_FIT_LINES:
+            self.last_fit = time.monotonic()
+            self.say(f"{self.cell}: step {step.number:,} ({100 * step.progress:.0f} %), {fit_figures(step)}")
 
     def cell_done(self, event: CellDone) -> None:
         cell = event.cell
@@ -126,7 +133,8 @@ class GrowingTable(ComparedLines):
 
     def cell_began(self, event: CellBegan) -> None:
         self.at = (event.row, event.labels)
-        self.status = f"{self.titles[event.row]}, {event.labels:,} labelled examples, seed {event.seed}"
+        super().cell_began(event)
+        self.status = self.cell
 
     def fit_step(self, step: FitStep) -> None:
         self.status = f"{self.status.partition(':')[0]}: {100 * step.progress:.0f} %, loss {step.loss:.3f}"
