@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from headstart.batches.order import seed_of
 from headstart.batches.rows import sorted_batches
 from headstart.config import Section
+from headstart.encoders.kernels.memory import release_freed_memory
 from headstart.errors import DataError, Remedy
 from headstart.model import Model
 from headstart.tasks.base import Passage, Scores, Target, Task
 from headstart.training.data_parallel import DataParallelGradient, parts_of
-from headstart.training.freed_memory import release_freed
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.schedule import rate_at
 from headstart.training.seeding import seeded
@@ -163,7 +163,7 @@ def fit(
             passes = passes_of(train, examples, in_parts)
         loss = step(model, task, optimizer, shared, train, passes, number, steps, config, seed)
         if (number + 1) % RELEASE_EVERY == 0:
-            release_freed()
+            release_freed_memory()
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
