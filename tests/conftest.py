@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ from headstart.encoders.registry import ENCODERS
 
 # The tests' matrices are so small that a second thread only waits for the first.
 torch.set_num_threads(1)
+
+# A shell starts background jobs deaf to Ctrl-C, which their children inherit: tests that press it would wait forever.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SUBJECTS = ["the cat", "a dog", "my friend", "the old actor", "every child", "her sister", "the director", "nobody"]
 VERBS = ["likes", "watches", "remembers", "hates", "plays in", "talks about", "writes", "forgets"]

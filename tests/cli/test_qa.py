@@ -417,7 +417,7 @@ def test_a_dialogue_into_a_file_has_its_prompts_on_stderr(run: Path, text: Path,
 def test_ctrl_c_ends_a_dialogue_in_one_line(run: Path, text: Path) -> None:
     terminal = Terminal("predict", run, "--context", text)
     terminal.wait_for_prompt(1)
-    while True:
+    for _ in range(12):
         time.sleep(0.5)  # readline notices a signal only once it waits for a key
         terminal.process.send_signal(signal.SIGINT)
         if select.select([terminal.screen], [], [], 5)[0]:
