@@ -23,6 +23,7 @@ from headstart.tasks.conll import TaggedSentence
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 from headstart.transfer.start import open_start, settings_for
+from headstart.transfer.task_files import save_task_model
 from headstart.transfer.task_model import TaskModel, build_model
 from headstart.weights import huggingface
 
@@ -229,7 +230,7 @@ def fitted(
         [pretrained] = start.pretrained
         torch.manual_seed(2)
         model = build_model([pretrained.encoder], learned, config)
-        TaskModel(learned, (pretrained.tokenizer,), model, config).frozen().save(out, {})
+        save_task_model(TaskModel(learned, (pretrained.tokenizer,), model, config).frozen(), out, {})
         return out
 
     return save

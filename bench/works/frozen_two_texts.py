@@ -18,8 +18,9 @@ from bench.encoder_runs import counted, frozen_model
 from bench.measure import Measurement, Setting, Side, check_close, in_turns
 from bench.peers.bert import MODEL
 from bench.samples import snli_dev, snli_train, squad_dev, squad_train
+from headstart.batches.rows import AnyText, TextRow
 from headstart.cli.allocator import tune_allocator
-from headstart.tasks.base import Task
+from headstart.tasks.base import Passage, Task
 from headstart.tasks.pair import Pair
 from headstart.tasks.qa import Qa
 from headstart.transfer.fitting import answers_of
@@ -80,6 +81,14 @@ def measured(
     )
 
 
+class Unshared(TaskModel[Any, Any]):
+    """Reads every text anew, also one that stands in the batch already."""
+
+    def rows(self, passage: Passage, known: dict[AnyText, list[TextRow]] | None = None) -> list[list[TextRow]]:
+        return super().rows(passage)
+
+
 def anew(model: TaskModel[Any, Any], examples: Sequence[Any]) -> list[Any]:
-    data, _ = model.prepare(examples)
+    unshared = Unshared(model.task, model.tokenizers, model.model, model.config, model.trained)
+    data, _ = unshared.prepare(examples)
     return answers_of(model.model, model.task, data)[0]
