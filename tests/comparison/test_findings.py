@@ -115,6 +115,14 @@ def test_labels_saved(summary: Findings) -> None:
     ]
 
 
+def test_what_may_be_chance_saves_no_labels() -> None:
+    """Two of a hundred more than scratch, with the most labelled examples that were tried."""
+    right = {("scratch", 50, 0): 60, ("scratch", 50, 1): 62, ("elmo", 50, 0): 62, ("elmo", 50, 1): 61}
+    assert found(right, SECONDS).labels_saved == [
+        LabelsSaved("elmo", 50, 50, "Elmo with 50 labelled examples is no better than scratch with 50.")
+    ]
+
+
 def test_advice_names_the_best_and_what_is_as_good(summary: Findings) -> None:
     best = entry(summary, "bert", 500)
     assert summary.advice is not None

@@ -86,7 +86,7 @@ def findings(
             done = evidence.of_row(row.name, count)
             if done:
                 table.append(table_entry(done, above, evidence))
-    return Findings(table, labels_saved(rows, table), advice(rows, table, evidence, baseline))
+    return Findings(table, labels_saved(rows, table, evidence), advice(rows, table, evidence, baseline))
 
 
 def table_entry(done: Sequence[Cell], above: str | None, evidence: Evidence) -> TableEntry:
@@ -128,17 +128,23 @@ def labels_needed(curve: list[tuple[int, float]], score: float) -> float | None:
     return None
 
 
-def labels_saved(rows: Sequence[RowFacts], table: Sequence[TableEntry]) -> list[LabelsSaved]:
-    """For each entry of the table: how many labelled examples scratch needs for the same score."""
+def labels_saved(rows: Sequence[RowFacts], table: Sequence[TableEntry], evidence: Evidence) -> list[LabelsSaved]:
+    """For each entry of the table: how many labelled examples scratch needs for the same score.
+
+    None are saved where a row is above scratch by no more than chance.
+    """
     scratch = next((row.name for row in rows if row.kind == "scratch"), None)
     curve = [(entry.labels, entry.mean) for entry in table if entry.row == scratch]
     titles = {row.name: row.title for row in rows}
     tried = {labels for labels, _ in curve}
     saved = []
     for entry in table:
-        if entry.row == scratch or entry.labels not in tried:
+        if scratch is None or entry.row == scratch or entry.labels not in tried:
             continue
         needed = labels_needed(curve, entry.mean)
+        against = evidence.between(scratch, entry.row, entry.labels)
+        if against is not None and against[1] >= CHANCE:
+            needed = float(entry.labels)
         begins = f"{titles[entry.row]} with {entry.labels:,} labelled examples"
         if needed is None:
             sentence = f"{begins} does more than scratch does with {max(tried):,} (the most tried)."
