@@ -21,6 +21,9 @@ from headstart.heads.two_texts import WordReader
 
 DISTANCES = 10
 """Buckets of the distance between two mentions: 1, 2, 3, 4, then each twice as wide as the one before."""
+RARE = -3.0
+"""The score of every span as a mention before anything is learned: about one in twenty is. From 0, a hundred steps
+teach little else (CoNLL F1 29.7 against 36.3 after them)."""
 LOWEST = -30.0
 """Attention of a word is at least this, seen from the document's highest, so that exp of it is never 0: the attention
 of a span is divided by the sum of its words'."""
@@ -86,6 +89,7 @@ class CorefHead(WordReader):
         self.start, self.end, self.inside = nn.Linear(S, H), nn.Linear(S, H, bias=False), nn.Linear(S, H, bias=False)
         self.width = nn.Linear(E, H, bias=False)
         self.mention = nn.Linear(H, 1)
+        nn.init.constant_(self.mention.bias, RARE)
         self.span = nn.Linear(3 * S + E, H)
         self.coarse = nn.Linear(H, H, bias=False)
         self.distances = nn.Embedding(DISTANCES, E)

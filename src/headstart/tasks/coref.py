@@ -108,10 +108,11 @@ class Coref(Task[CorefDocument, Chains]):
 
     @classmethod
     def defaults(cls, how: str, joins: bool = False) -> Table:
-        fitting = {"batch": 1, "learning_rate": 1e-3, "min_steps": 300}
-        if how in ("finetune", "gradual") and joins:
-            return {"longest": 384, "network": {"cell": "none"}, "fitting": {**fitting, "epochs": 10.0}}
-        return {"longest": 400, "network": {"width": 128}, "fitting": {**fitting, "epochs": 20.0}}
+        # A fine-tuned BERT has an LSTM above it too: CoNLL F1 of 41.7 instead of 36.6 with 40 documents.
+        network, fitting = {"width": 128}, {"batch": 1, "learning_rate": 2e-3}
+        if how in ("finetune", "gradual"):
+            return {"longest": 384, "network": network, "fitting": {**fitting, "epochs": 5.0, "min_steps": 300}}
+        return {"longest": 400, "network": network, "fitting": {**fitting, "epochs": 12.0, "min_steps": 600}}
 
     def passages(self, example: CorefDocument, tokenized: Tokenized) -> list[Passage]:
         """The document, or overlapping windows of it; no word is left out."""
