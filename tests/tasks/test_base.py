@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from headstart.errors import ConfigError
+from headstart.tasks import TASKS, task_class
 from headstart.tasks.base import of_class, score_lines
 
 
@@ -24,3 +29,13 @@ def test_what_belongs_to_another_task_is_named() -> None:
     assert of_class(str, "text") == "text"
     with pytest.raises(ConfigError, match="needs a str; got int"):
         of_class(str, 3)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_task_reads_its_own_lines(name: str, tiny_examples: dict[str, list[Any]], tmp_path: Path) -> None:
+    task, examples = task_class(name), tiny_examples[name]
+    path = tmp_path / "lines.jsonl"
+    path.write_text("".join(f"{json.dumps(task.line(example))}\n" for example in examples))
+    found = task.read(path, task.Input())
+    assert [task.key(example) for example in found] == [task.key(example) for example in examples]
+    assert [task.gold(example) for example in found] == [task.gold(example) for example in examples]

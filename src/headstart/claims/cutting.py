@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,8 @@ import numpy as np
 
 from headstart.atomic import write_text
 from headstart.claims.layouts import ROLES, Found, Role
-from headstart.config import Table, resolve
+from headstart.config import resolve
 from headstart.tasks import task_class
-from headstart.tasks.classify import TextExample
-from headstart.tasks.conll import TaggedSentence
-from headstart.tasks.coref_documents import CorefDocument
-from headstart.tasks.coref_writers import chains_as_json
-from headstart.tasks.pair_reading import PairExample
-from headstart.tasks.role_json import roles_as_json
-from headstart.tasks.roles import Roles, RoleSentence, known_predicates
-from headstart.tasks.squad import question_line
 from headstart.text.building import OUT_ADVICE
 from headstart.text.documents import TextConfig, read_blocks
 
@@ -44,46 +36,14 @@ def cut_role(role: Role, found: Found, limits: Limits, train: Path, dev: Path) -
         write_lines(train, first_words(documents(found.train), limits.text_words))
         write_lines(dev, first_words(documents(found.dev), limits.valid_words))
         return
-    task, as_json = task_class(name), JSON_LINES[name]
+    task = task_class(name)
     settings = resolve(task.Input, found.input)
     most = limits.dev_by_role.get(role, limits.dev)
     for path, examples in (
         (train, task.read(found.train, settings)),
         (dev, spread_out(task.read(found.dev, settings), most)),
     ):
-        write_lines(path, (json.dumps(as_json(example), ensure_ascii=False) for example in examples))
-
-
-# --- examples as JSON lines -------------------------------------------------------------------------------------------
-
-
-def labelled_line(example: TextExample | PairExample) -> Table:
-    return {**example.texts, "label": example.label}
-
-
-def tagged_line(sentence: TaggedSentence) -> Table:
-    return {"words": list(sentence.words), "tags": sentence.tags}
-
-
-def roles_line(sentence: RoleSentence) -> Table:
-    return roles_as_json(sentence, Roles(known_predicates(sentence)))
-
-
-def chains_line(document: CorefDocument) -> Table:
-    line = chains_as_json(document, document.chains or ())
-    del line["mentions"]  # the chains once more, for people
-    return line
-
-
-JSON_LINES: dict[str, Callable[[Any], Table]] = {
-    "classify": labelled_line,
-    "tag": tagged_line,
-    "pair": labelled_line,
-    "qa": question_line,
-    "srl": roles_line,
-    "coref": chains_line,
-}
-"""By task, an example as the task's reader takes it from JSON lines."""
+        write_lines(path, (json.dumps(task.line(example), ensure_ascii=False) for example in examples))
 
 
 def spread_out(examples: Sequence[Any], most: int) -> list[Any]:

@@ -164,6 +164,11 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
         """The gold answer as plain values, for checksums and files."""
 
     @classmethod
+    @abstractmethod
+    def line(cls, example: ExampleT) -> Table:
+        """A labelled example as the JSON line that `read` takes without settings."""
+
+    @classmethod
     def words(cls, example: ExampleT) -> Sequence[str]:
         """The words of an example, as a model that starts from scratch learns them."""
         return split_words(cls.key(example))

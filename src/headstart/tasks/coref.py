@@ -101,6 +101,11 @@ class Coref(Task[CorefDocument, Chains]):
         return None if example.chains is None else [[list(mention) for mention in chain] for chain in example.chains]
 
     @classmethod
+    def line(cls, example: CorefDocument) -> Table:
+        shown = chains_as_json(example, gold_chains(example))
+        return {key: value for key, value in shown.items() if key != "mentions"}  # the chains once more, for people
+
+    @classmethod
     def words(cls, example: CorefDocument) -> Sequence[str]:
         return example.words
 

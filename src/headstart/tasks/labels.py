@@ -107,6 +107,10 @@ class OneLabel(Task[LabelledT, Prediction], Generic[LabelledT]):
         return example.label
 
     @classmethod
+    def line(cls, example: LabelledT) -> Table:
+        return {**example.texts, "label": example.label}
+
+    @classmethod
     def stratum(cls, example: LabelledT) -> str:
         return str(example.label)
 

@@ -36,7 +36,7 @@ from headstart.tasks.qa_shown import show_question
 from headstart.tasks.qa_writers import AnswerLines, AnswerView, SquadPredictions
 from headstart.tasks.questions import GoldAnswer, Question, Version, mixed_versions
 from headstart.tasks.shown import Shown
-from headstart.tasks.squad import QaInputConfig, read_questions
+from headstart.tasks.squad import QaInputConfig, question_line, read_questions
 from headstart.text.words import split_words, word_spans
 
 
@@ -112,6 +112,10 @@ class Qa(Task[Question, Answered]):
     @classmethod
     def gold(cls, example: Question) -> list[list[Any]] | None:
         return None if example.answers is None else [[answer.text, answer.start] for answer in example.answers]
+
+    @classmethod
+    def line(cls, example: Question) -> Table:
+        return question_line(example)
 
     @classmethod
     def stratum(cls, example: Question) -> str:

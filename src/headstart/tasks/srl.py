@@ -143,6 +143,10 @@ class Srl(Task[RoleSentence, Roles]):
         return [[p.word, [list(a) for a in p.arguments or ()]] for p in example.predicates]
 
     @classmethod
+    def line(cls, example: RoleSentence) -> Table:
+        return roles_as_json(example, Roles(known_predicates(example)))
+
+    @classmethod
     def words(cls, example: RoleSentence) -> Sequence[str]:
         return example.words
 

@@ -134,6 +134,10 @@ class Tag(Task[TaggedSentence, Tags]):
         return None if example.tags is None else list(example.tags)
 
     @classmethod
+    def line(cls, example: TaggedSentence) -> Table:
+        return {"words": list(example.words), "tags": cls.gold(example)}
+
+    @classmethod
     def words(cls, example: TaggedSentence) -> Sequence[str]:
         return example.words
 
