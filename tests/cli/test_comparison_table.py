@@ -23,7 +23,7 @@ CELL = Cell(
     row="elmo-frozen", labels=50, seed=1, metric="accuracy", scores={"accuracy": 1.0}, seconds=2.0, steps=4,
     best_step=4, collapsed=True, mix={}, parameters=9, truncated=0,
 )  # fmt: skip
-DONE = CellDone(CELL, [MeanSoFar("elmo-frozen", 50, 1.0, [1.0, 1.0], 1)], 2, 8, 12.0)
+DONE = CellDone(CELL, [MeanSoFar("elmo-frozen", 50, 1.0, [1.0, 1.0], 1)], 2, 8, 12.0, all_tried=False)
 
 
 def test_a_log_has_the_baseline_and_a_line_for_each_cell() -> None:
@@ -35,7 +35,7 @@ def test_a_log_has_the_baseline_and_a_line_for_each_cell() -> None:
     assert "Baseline: Always 'no', 100.0 %." in out.getvalue()
     assert (
         "ELMo, frozen, 50 labelled examples, seed 1: 100.0 % (collapsed: the same answer for every example) in 2.0 s; "
-        "2 of 8, about 12 s left" in out.getvalue()
+        "2 of 8, about 12 s left for the rows tried so far" in out.getvalue()
     )
 
 
@@ -69,7 +69,7 @@ def test_the_table_grows_and_its_columns_stay_apart() -> None:
     assert "| Always 'no' | 100.0 % | 100.0 % |" in shown
     assert "| Scratch | 100.0 % (1/2) | |" in shown
     assert "| ELMo, frozen | 100.0 % 1 collapsed | |" in shown
-    assert "2 of 8 runs, about 12 s left" in shown
+    assert "2 of 8 runs, about 12 s left for the rows tried so far" in shown
 
 
 def test_what_more_examples_do_is_not_told_once_fewer_beat_scratch_with_the_most() -> None:

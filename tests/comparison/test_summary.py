@@ -22,5 +22,5 @@ def test_means_of_the_seeds_done() -> None:
 def test_a_cell_takes_as_long_as_those_most_like_it() -> None:
     done = [cell("a", 50, 0.5, 2.0), cell("a", 50, 0.5, 4.0), cell("a", 200, 0.5, 10.0), cell("b", 50, 0.5, 8.0)]
     assert seconds_left(done, [("a", 50), ("a", 1000), ("b", 200)]) == pytest.approx(3.0 + 10.0 + 8.0)
-    assert seconds_left(done, [("c", 50)]) == pytest.approx(6.0)
+    assert seconds_left(done, [("c", 50), ("b", 200)]) == pytest.approx(8.0)
     assert seconds_left(done, []) == 0.0

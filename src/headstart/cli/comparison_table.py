@@ -107,8 +107,12 @@ class ComparedLines(Lines):
         self.say(
             f"{self.titles[cell.row]}, {cell.labels:,} labelled examples, seed {cell.seed}: "
             f"{percent(cell.score)}{collapsed} in {cell.seconds:.1f} s; "
-            f"{event.done} of {event.total}, about {duration(event.seconds_left)} left"
+            f"{event.done} of {event.total}, {time_left(event)}"
         )
+
+
+def time_left(event: CellDone) -> str:
+    return f"about {duration(event.seconds_left)} left" + ("" if event.all_tried else " for the rows tried so far")
 
 
 class GrowingTable(ComparedLines):
@@ -142,7 +146,7 @@ class GrowingTable(ComparedLines):
     def cell_done(self, event: CellDone) -> None:
         self.at, self.status = None, ""
         self.fill(event.table)
-        self.left = f"{event.done} of {event.total} runs, about {duration(event.seconds_left)} left"
+        self.left = f"{event.done} of {event.total} runs, {time_left(event)}"
 
     def progress(self, step: Step) -> None:
         self.status = f"pretraining: {100 * step.progress:.0f} %, {figures(step, self.unit)}"

@@ -77,6 +77,7 @@ class Cells:
                 len(self.done),
                 self.total(),
                 seconds_left(self.done, self._left()),
+                all_tried={cell.row for cell in self.done} == {row.name for row in self.rows},
             )
 
     def in_order(self) -> list[Cell]:

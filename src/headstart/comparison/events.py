@@ -53,13 +53,15 @@ class CellBegan:
 
 @dataclass(frozen=True, slots=True)
 class CellDone:
-    """A cell is fitted and saved. table: the means of all cells done so far."""
+    """A cell is fitted and saved. table: the means of all cells done so far; seconds_left: for rows of which a cell is
+    done; all_tried: whether these are all rows."""
 
     cell: Cell
     table: list[MeanSoFar]
     done: int
     total: int
     seconds_left: float
+    all_tried: bool
 
 
 @dataclass(frozen=True, slots=True)

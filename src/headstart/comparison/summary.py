@@ -35,19 +35,16 @@ def table_so_far(cells: Sequence[Cell]) -> list[MeanSoFar]:
 
 
 def seconds_left(done: Sequence[Cell], left: Sequence[tuple[str, int]]) -> float:
-    """left: (row, labels) of each cell to do. A cell is expected to take as long as those most like it took."""
+    """left: (row, labels) of each cell to do. A cell is expected to take as long as those most like it took; a row that
+    was not tried yet may take any time, and does not count."""
     took: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in done:
         took[cell.row][cell.labels].append(cell.seconds)
-    overall = sum(cell.seconds for cell in done) / max(1, len(done))
     total = 0.0
     for row, labels in left:
-        known = took.get(row)
-        if not known:
-            total += overall
-            continue
-        nearest = min(known, key=lambda count: abs(count - labels))
-        total += mean(known[nearest])
+        if row in took:
+            nearest = min(took[row], key=lambda count: abs(count - labels))
+            total += mean(took[row][nearest])
     return total
 
 
