@@ -39,3 +39,20 @@ def test_every_task_reads_its_own_lines(name: str, tiny_examples: dict[str, list
     found = task.read(path, task.Input())
     assert [task.key(example) for example in found] == [task.key(example) for example in examples]
     assert [task.gold(example) for example in found] == [task.gold(example) for example in examples]
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_task_is_asked_with_plain_texts(name: str) -> None:
+    """Texts of two sentences, with a character that JSON can hold and UTF-8 cannot."""
+    task = task_class(name)
+    examples = task.of_texts({asked: f"Ada met Eve \ud800 . The {asked} was long ." for asked in task.asks})
+    keys = " ".join(task.key(example) for example in examples)
+    assert all(f"The {asked} was long" in keys for asked in task.asks)
+    assert "\ud800" not in keys
+    assert all(task.gold(example) is None for example in examples)
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_task_takes_a_blank_text(name: str) -> None:
+    task = task_class(name)
+    assert all(task.is_empty(example) for example in task.of_texts(dict.fromkeys(task.asks, " ")))

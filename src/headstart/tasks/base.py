@@ -106,6 +106,8 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     """How much larger the steps of a fine-tuned encoder are than those of classification."""
     ignores_case: ClassVar[bool] = True
     """Whether a model that starts from scratch folds the case of words."""
+    asks: ClassVar[tuple[str, ...]] = ("text",)
+    """The names of the plain texts that a model is asked about together, such as a question and its context."""
     saved_keys: ClassVar[Mapping[str, type]] = {"labels": list}
     """What `from_table` needs."""
 
@@ -287,6 +289,11 @@ class Task(ABC, Generic[ExampleT, AnswerT]):
     @abstractmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[ExampleT]:
         """Unlabelled examples of a file, or of standard input ("-"), as they come."""
+
+    @classmethod
+    @abstractmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[ExampleT]:
+        """What is asked with plain texts, one for each name in `asks`: one example, or one for each sentence."""
 
     @abstractmethod
     def empty_answer(self, example: ExampleT) -> AnswerT:

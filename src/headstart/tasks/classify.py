@@ -15,6 +15,7 @@ from headstart.tasks.base import Passage, Tokenized, of_class
 from headstart.tasks.inputs import read_inputs
 from headstart.tasks.labels import OneLabel, Prediction, label_names
 from headstart.tasks.reading import ExamplesConfig, filled, read_labelled, separator_notice
+from headstart.text.formats import clean
 
 __all__ = ["Classify", "Prediction", "TextExample", "label_names"]
 
@@ -87,3 +88,7 @@ class Classify(OneLabel[TextExample]):
         given = of_class(ExamplesConfig, config)
         for found in read_inputs(source, given.text_field, given.separator):
             yield TextExample(found.text, None, found.record, found.where)
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[TextExample]:
+        return [TextExample(clean(texts["text"]))]

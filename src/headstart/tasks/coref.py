@@ -25,10 +25,12 @@ from headstart.tasks.coref_parts import DocumentPart, JoinedParts, documents_in,
 from headstart.tasks.coref_reading import read_documents
 from headstart.tasks.coref_rules import CHAIN_RULES, GAP_RULES, Rules, gold_chains
 from headstart.tasks.coref_shown import show_document
+from headstart.tasks.coref_text import document_of_text
 from headstart.tasks.coref_writers import ChainColumns, ChainPage, ChainView, chains_as_json
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.shown import Shown
 from headstart.tasks.windows import gathered, word_windows
+from headstart.text.formats import without_surrogates
 
 MUCH_MEMORY = 500_000_000
 """Bytes for one document from which on the user is told without asking."""
@@ -257,6 +259,10 @@ class Coref(Task[CorefDocument, Chains]):
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[CorefDocument]:
         return read_unresolved(source, of_class(CorefInputConfig, config))
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[CorefDocument]:
+        return [document_of_text(without_surrogates(texts["text"]), "text")]
 
     def empty_answer(self, example: CorefDocument) -> Chains:
         return Chains(())

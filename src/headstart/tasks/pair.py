@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -22,6 +22,7 @@ from headstart.tasks.pair_reading import (
     read_pairs,
 )
 from headstart.tasks.reading import separator_notice
+from headstart.text.formats import clean
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Pair(OneLabel[PairExample]):
     title: ClassVar[str] = "sentence pairs"
     one: ClassVar[str] = "pair"
     many: ClassVar[str] = "pairs"
+    asks: ClassVar[tuple[str, ...]] = ("first", "second")
     Network: ClassVar[type[RecurrentConfig]] = PairHeadConfig
     Input: ClassVar[type[Section]] = PairInputConfig
 
@@ -74,6 +76,10 @@ class Pair(OneLabel[PairExample]):
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[PairExample]:
         return read_pair_inputs(source, of_class(PairInputConfig, config))
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[PairExample]:
+        return [PairExample(clean(texts["first"]), clean(texts["second"]))]
 
     @classmethod
     def cut_note(cls, count: int, together: bool = False) -> str:

@@ -30,7 +30,7 @@ from headstart.tasks.contexts import (
     windows_of,
 )
 from headstart.tasks.prediction_writers import JsonLines
-from headstart.tasks.qa_inputs import read_unanswered
+from headstart.tasks.qa_inputs import questions_about, read_unanswered
 from headstart.tasks.qa_scores import QA_F1, best_threshold, by_answer_kind, exact_match, f1
 from headstart.tasks.qa_shown import show_question
 from headstart.tasks.qa_writers import AnswerLines, AnswerView, SquadPredictions
@@ -52,6 +52,7 @@ class Qa(Task[Question, Answered]):
     title: ClassVar[str] = "question answering"
     one: ClassVar[str] = "question"
     many: ClassVar[str] = "questions"
+    asks: ClassVar[tuple[str, ...]] = ("question", "context")
     Network: ClassVar[type[RecurrentConfig]] = SpanHeadConfig
     Input: ClassVar[type[Section]] = QaInputConfig
     scores_words: ClassVar[bool] = True
@@ -260,6 +261,10 @@ class Qa(Task[Question, Answered]):
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[Question]:
         return read_unanswered(source, of_class(QaInputConfig, config))
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[Question]:
+        return list(questions_about(texts["context"], [texts["question"]], "the context", blank=True))
 
     def empty_answer(self, example: Question) -> Answered:
         return Answered("", NOWHERE, NOWHERE, 0.0, 0.0, None, ())

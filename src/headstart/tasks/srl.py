@@ -34,7 +34,7 @@ from headstart.tasks.base import (
 from headstart.tasks.best_tags import best_tags
 from headstart.tasks.prediction_writers import JsonLines
 from headstart.tasks.role_baseline import usual_argument
-from headstart.tasks.role_inputs import RoleInputConfig, read_role_inputs
+from headstart.tasks.role_inputs import RoleInputConfig, read_role_inputs, sentences_of_text
 from headstart.tasks.role_json import roles_as_json
 from headstart.tasks.role_passages import is_marked, marked, window_around, within
 from headstart.tasks.role_reading import read_roles
@@ -53,6 +53,7 @@ from headstart.tasks.roles import (
 from headstart.tasks.shown import Shown
 from headstart.tasks.spans import OUTSIDE, Span, legal_transitions, tag_names
 from headstart.tasks.windows import gathered, word_windows
+from headstart.text.formats import without_surrogates
 
 
 @dataclass(frozen=True)
@@ -308,6 +309,10 @@ class Srl(Task[RoleSentence, Roles]):
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[RoleSentence]:
         return read_role_inputs(source, of_class(RoleInputConfig, config))
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[RoleSentence]:
+        return sentences_of_text(without_surrogates(texts["text"]))
 
     def empty_answer(self, example: RoleSentence) -> Roles:
         return Roles(())

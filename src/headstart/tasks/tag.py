@@ -32,7 +32,7 @@ from headstart.tasks.spans import (
     spans_of,
     tag_names,
 )
-from headstart.tasks.tag_inputs import TagInputConfig, read_sentences
+from headstart.tasks.tag_inputs import TagInputConfig, read_sentences, sentence_of_text
 from headstart.tasks.tag_scores import (
     ENTITY_F1,
     TAG_ACCURACY,
@@ -45,6 +45,7 @@ from headstart.tasks.tag_scores import (
 )
 from headstart.tasks.tag_writers import ColouredView, ColumnLines, EntityPage
 from headstart.tasks.windows import gathered, word_windows, words_in
+from headstart.text.formats import without_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +247,10 @@ class Tag(Task[TaggedSentence, Tags]):
     @classmethod
     def read_inputs(cls, source: str, config: Section) -> Iterator[TaggedSentence]:
         return read_sentences(source, of_class(TagInputConfig, config))
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str, str]) -> list[TaggedSentence]:
+        return [sentence_of_text(without_surrogates(texts["text"]))]
 
     def empty_answer(self, example: TaggedSentence) -> Tags:
         return Tags(())
