@@ -22,7 +22,7 @@ LAYERS = {
     "tasks": ["tasks"],
     "training": ["report", "training", "pretrained"],
     "verbs": ["weights", "pretraining", "transfer", "exporting", "estimator", "comparison", "inspection", "claims"],
-    "command line": ["cli"],
+    "command line": ["serving", "cli"],
 }
 FLOW = [room for rooms in LAYERS.values() for room in rooms]
 WITHOUT_TORCH = ["errors", "atomic", "config", "progress", "metrics", "text", "report"]
