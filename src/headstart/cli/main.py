@@ -20,6 +20,7 @@ from headstart.cli import (
     pretrain,
     probe,
     reproduce,
+    serve,
     transfer,
     weights,
 )
@@ -66,6 +67,7 @@ app.command("neighbours")(neighbours.neighbours)
 app.command("probe")(probe.probe)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
+app.command("serve")(serve.serve)
 
 
 def show_version(asked: bool) -> None:

@@ -71,7 +71,7 @@ class Batcher:
         return sum(len(job.items) for job in list(self._jobs))
 
     async def ask(self, work: Work, items: Sequence[Any], seconds: float) -> list[Any]:
-        """The results for some items; `OverloadError` if there is no room to wait, or it takes longer than `seconds`."""
+        """The results for some items; an OverloadError if there is no room to wait, or after so many seconds."""
         if not items:
             return []
         loop = asyncio.get_running_loop()

@@ -81,12 +81,11 @@ def answers_in_parts(
     loaded: TaskModel[Any, Any], examples: Sequence[Any], stage: str
 ) -> Generator[Progress, None, Answers[Any]]:
     """An example's answer depends on that example alone, so the parts change nothing."""
-    answers: list[Any] = []
-    truncated = 0
+    answered: Answers[Any] = Answers([], [])
     for first in range(0, len(examples), ANSWERED_AT_ONCE):
         yield Progress(stage, first, len(examples), loaded.task.many)
         part = loaded.answers(examples[first : first + ANSWERED_AT_ONCE])
-        answers += part.answers
-        truncated += part.truncated
+        answered.answers.extend(part.answers)
+        answered.cut.extend(part.cut)
     yield Progress(stage, len(examples), len(examples), loaded.task.many)
-    return Answers(answers, truncated)
+    return answered

@@ -43,10 +43,14 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[AnswerT]):
-    """The answers to some examples. truncated: examples of which only a part was read."""
+    """The answers to some examples. cut: of each, whether only a part of it was read."""
 
     answers: list[AnswerT]
-    truncated: int
+    cut: list[bool]
+
+    @property
+    def truncated(self) -> int:
+        return sum(self.cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +125,17 @@ class TaskModel(Generic[ExampleT, AnswerT]):
             raise CheckpointError("This model was never trained, so it has no answers. Fit it first.")
         filled = [example for example in examples if not self.task.is_empty(example)]
         answered = self._answers(filled)
-        found = iter(answered.answers)
-        every = [self.task.empty_answer(e) if self.task.is_empty(e) else next(found) for e in examples]
-        return Answers(every, answered.truncated)
+        found = iter(zip(answered.answers, answered.cut, strict=True))
+        every = [(self.task.empty_answer(e), False) if self.task.is_empty(e) else next(found) for e in examples]
+        return Answers([answer for answer, _ in every], [cut for _, cut in every])
 
     def _answers(self, examples: list[ExampleT]) -> Answers[AnswerT]:
-        answers: list[AnswerT] = []
-        truncated = 0
+        answered: Answers[AnswerT] = Answers([], [])
         for chunk in self._chunks(examples):
-            found, cut = self._final_answers(chunk)
-            answers += found
-            truncated += sum(cut)
-        return Answers(answers, truncated)
+            answers, cut = self._final_answers(chunk)
+            answered.answers.extend(answers)
+            answered.cut.extend(cut)
+        return answered
 
     def _final_answers(
         self, examples: Sequence[ExampleT], known: Sequence[FeatureTable] | None = None

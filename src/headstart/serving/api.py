@@ -1,0 +1,185 @@
+"""The routes under /api: a request becomes items of a kind of work, which the batcher computes with those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter
+
+from headstart.config import Table
+from headstart.errors import DataError
+from headstart.inspection.fill import Guess, fill
+from headstart.inspection.neighbours import word_neighbours
+from headstart.inspection.next_words import next_words
+from headstart.pretrained import Pretrained, Vectors
+from headstart.serving.batching import Batcher, Work
+from headstart.serving.limits import Limits
+from headstart.serving.models import Models
+from headstart.serving.requests import (
+    Facts,
+    FillBody,
+    GuessAnswer,
+    GuessesAnswer,
+    ModelsAnswer,
+    NeighbourAnswer,
+    NeighboursAnswer,
+    NeighboursBody,
+    NextBody,
+    PredictAnswer,
+    PredictBody,
+    Refusal,
+    RepresentAnswer,
+    RepresentBody,
+    Represented,
+)
+from headstart.text.formats import clean
+from headstart.transfer.task_model import TaskModel
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Refusal, "description": "The body is no JSON."},
+    404: {"model": Refusal, "description": "No model of that name is served."},
+    413: {"model": Refusal, "description": "The body is too long."},
+    422: {"model": Refusal, "description": "The body is not what was wanted, or the model cannot do this."},
+    429: {"model": Refusal, "description": "This client has too many requests under way."},
+    503: {"model": Refusal, "description": "The server has too much to do; try again after Retry-After seconds."},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What the routes share."""
+
+    models: Models
+    batcher: Batcher
+    limits: Limits
+
+    async def each(
+        self, kind: tuple[object, ...], compute: Callable[[list[Any]], Sequence[Any]], items: Sequence[Any]
+    ) -> list[Any]:
+        return await self.batcher.ask(Work(kind, compute, size_of), items, self.limits.seconds)
+
+    async def alone(self, kind: tuple[object, ...], compute: Callable[[Any], Any], item: Any) -> Any:
+        """For what is not computed together with other requests, but in their turn."""
+        (found,) = await self.each(kind, lambda items: [compute(one) for one in items], [item])
+        return found
+
+    def check(self, texts: Sequence[str], where: str) -> None:
+        if len(texts) > self.limits.texts:
+            raise DataError(f"{where}: {len(texts):,} texts; at most {self.limits.texts:,} are taken in one request.")
+        for number, text in enumerate(texts):
+            if len(text) > self.limits.characters:
+                raise DataError(
+                    f"{where}: text {number + 1} has {len(text):,} characters; at most {self.limits.characters:,} are "
+                    "taken. Split it."
+                )
+
+
+def size_of(item: object) -> int:
+    """Characters, roughly: what decides how long an item takes."""
+    if isinstance(item, str):
+        return len(item)
+    if isinstance(item, Mapping):
+        return sum(map(len, item.values()))
+    return 1
+
+
+def routes(answering: Answering) -> APIRouter:
+    api = APIRouter(prefix="/api", responses=REFUSALS)
+    models = answering.models
+
+    @api.get("/models", response_model_exclude_none=True)
+    async def list_models() -> ModelsAnswer:
+        """What is served, and what each may be asked for."""
+        return ModelsAnswer(models=[Facts(**one.facts()) for one in models])
+
+    @api.post("/represent")
+    async def represent(body: RepresentBody) -> RepresentAnswer:
+        """The vectors of texts, or of each of their words."""
+        answering.check(body.texts, "texts")
+        pretrained = models.encoder(body.model, "represent")
+        compute = partial(represented, pretrained, body.layers, body.pool)
+        kind = ("represent", body.model, body.layers, body.pool)
+        return RepresentAnswer(texts=await answering.each(kind, compute, body.texts))
+
+    @api.post("/neighbours")
+    async def neighbours(body: NeighboursBody) -> NeighboursAnswer:
+        """The words of the vocabulary with the nearest vectors."""
+        pretrained = models.encoder(body.model, "neighbours")
+        compute = partial(word_neighbours, pretrained, most=body.most)
+        found = await answering.alone(("neighbours", body.model, body.most), compute, body.word)
+        return NeighboursAnswer(neighbours=[NeighbourAnswer(word=one.word, cosine=one.cosine) for one in found])
+
+    @api.post("/fill")
+    async def fill_in(body: FillBody) -> GuessesAnswer:
+        """What a BERT expects for each [MASK] of a text."""
+        answering.check([body.text], "text")
+        pretrained = models.encoder(body.model, "fill")
+        found = await answering.alone(
+            ("fill", body.model, body.most), partial(fill, pretrained, most=body.most), clean(body.text)
+        )
+        return GuessesAnswer(guesses=[as_guesses(guesses) for guesses in found])
+
+    @api.post("/next")
+    async def next_word(body: NextBody) -> GuessesAnswer:
+        """The words that an ELMo expects after a text, or before it."""
+        answering.check([body.text], "text")
+        pretrained = models.encoder(body.model, "next")
+        compute = partial(next_words, pretrained, most=body.most, backward=body.backward)
+        found = await answering.alone(("next", body.model, body.most, body.backward), compute, clean(body.text))
+        return GuessesAnswer(guesses=[as_guesses(found)])
+
+    @api.post("/predict")
+    async def predict(body: PredictBody) -> PredictAnswer:
+        """A task model's answers."""
+        model = models.task(body.model)
+        for number, given in enumerate(body.inputs, 1):
+            check_keys(given, model.task.asks, f"inputs: number {number}")
+        answering.check([text for given in body.inputs for text in given.values()], "inputs")
+        found = await answering.each(("predict", body.model), partial(answers, model), body.inputs)
+        return PredictAnswer(
+            task=model.task.name, answers=[lines for lines, _ in found], truncated=sum(cut for _, cut in found)
+        )
+
+    return api
+
+
+def check_keys(given: Mapping[str, str], wanted: Sequence[str], where: str) -> None:
+    if set(given) != set(wanted):
+        raise DataError(f"{where} has the keys {', '.join(sorted(given)) or 'none'}; wanted {' and '.join(wanted)}.")
+
+
+def as_guesses(guesses: Sequence[Guess]) -> list[GuessAnswer]:
+    return [GuessAnswer(word=one.piece, probability=one.probability) for one in guesses]
+
+
+def represented(pretrained: Pretrained, layers: Any, pool: str, texts: list[str]) -> list[Represented]:
+    cleaned = [clean(text) for text in texts]
+    one_layer = layers == "top" or isinstance(layers, int)
+    found = []
+    for text, vectors in zip(cleaned, pretrained.represent(cleaned, layers), strict=True):
+        rows = vectors.transpose(1, 0, 2) if pool == "words" else mean_row(vectors)
+        found.append(Represented(words=pretrained.words(text), vectors=(rows[:, 0] if one_layer else rows).tolist()))
+    return found
+
+
+def mean_row(vectors: Vectors) -> Vectors:
+    """(K, words, D) -> (1, K, D); zeros for a text without words."""
+    rows: Vectors = vectors.mean(axis=1)[None] if vectors.shape[1] else np.zeros((1, *vectors.shape[::2]), np.float32)
+    return rows
+
+
+def answers(model: TaskModel[Any, Any], inputs: list[Mapping[str, str]]) -> list[tuple[list[Table], bool]]:
+    """Of each input the answers to its examples, and whether any of them was cut."""
+    examples = [model.task.of_texts(given) for given in inputs]
+    found = model.answers([example for own in examples for example in own])
+    rest = iter(zip(found.answers, found.cut, strict=True))
+    answered = []
+    for own in examples:
+        pairs = [next(rest) for _ in own]
+        lines = [model.task.as_json(example, answer) for example, (answer, _) in zip(own, pairs, strict=True)]
+        answered.append((lines, any(cut for _, cut in pairs)))
+    return answered

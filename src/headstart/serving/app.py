@@ -1,0 +1,97 @@
+"""The application that a server runs: the routes, what goes wrong as sentences, the guard around it all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TextIO
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from headstart.errors import HeadstartError
+from headstart.serving.api import Answering, routes
+from headstart.serving.batching import Batcher, Bounds, OverloadError
+from headstart.serving.guard import App, Guard, Rules
+from headstart.serving.models import Models, UnknownModelError
+from headstart.serving.records import Figures, Recorded
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr) -> App:
+    """rules: whom the server answers, and how much; log: for a line about each request."""
+    figures: Figures
+    batcher = Batcher(Bounds(waiting=rules.limits.waiting), watch=lambda items: figures.batches.observe(items))
+    figures = Figures(lambda: batcher.waiting)
+
+    @asynccontextmanager
+    async def until_stopped(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        batcher.close()
+
+    app = FastAPI(
+        title="Headstart", version=version("headstart"), lifespan=until_stopped, docs_url=None, redoc_url=None
+    )
+    app.include_router(routes(Answering(models, batcher, rules.limits)))
+    add_watching(app, figures)
+    add_refusals(app)
+    return Recorded(Guard(app, rules), figures, log)
+
+
+def add_watching(app: FastAPI, figures: Figures) -> None:
+    @app.get("/api/health")
+    async def health() -> dict[str, str]:
+        """The server is alive."""
+        return {"status": "alive"}
+
+    @app.get("/api/ready")
+    async def ready() -> dict[str, str]:
+        """The models are loaded: this is answered only after they are."""
+        return {"status": "ready"}
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(figures.text(), media_type="text/plain; version=0.0.4")
+
+
+def add_refusals(app: FastAPI) -> None:
+    """Whatever goes wrong is a sentence under the key `detail`."""
+
+    @app.exception_handler(UnknownModelError)
+    async def unknown(_: Request, error: UnknownModelError) -> JSONResponse:
+        return refusal(404, str(error))
+
+    @app.exception_handler(HeadstartError)
+    async def unusable(_: Request, error: HeadstartError) -> JSONResponse:
+        return refusal(422, str(error))
+
+    @app.exception_handler(OverloadError)
+    async def overloaded(_: Request, error: OverloadError) -> JSONResponse:
+        return refusal(503, str(error), {"Retry-After": str(error.seconds)})
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return refusal(422, as_sentence(error.errors()))
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers) if error.headers else None
+        return refusal(error.status_code, f"{error.detail}.", headers)
+
+
+def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"detail": sentence}, status, headers)
+
+
+def as_sentence(errors: Sequence[dict[str, object]]) -> str:
+    """The first of pydantic's errors, and how many more there are."""
+    first, *others = errors
+    place = first.get("loc")
+    where = ".".join(str(part) for part in place if part != "body") if isinstance(place, tuple) else ""
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{where or 'the body'}: {first.get('msg')}{more}."

@@ -1,0 +1,120 @@
+"""The bodies of requests, and of the answers to them. What is too long, too much or of another type is refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_TEXTS, MOST_CHARACTERS = 1_000, 1_000_000
+"""Whatever a server's own limits are: those of the schema."""
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS, description="Plain text.")]
+Texts = Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS)]
+Model = Annotated[str, Field(min_length=1, max_length=200, description="The name of a model, as /api/models lists it.")]
+Most = Annotated[int, Field(ge=1, le=100, description="How many to give.")]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, protected_namespaces=())
+
+
+class RepresentBody(Body):
+    model: Model
+    texts: Texts
+    layers: Literal["top", "all"] | Annotated[int, Field(ge=-100, le=100)] = "top"
+    """The top layer, all of them, or the one with this number, from 0."""
+    pool: Literal["mean", "words"] = "mean"
+    """A vector for each text, the mean of its words', or one for each word."""
+
+
+class NeighboursBody(Body):
+    model: Model
+    word: Annotated[str, Field(min_length=1, max_length=200)]
+    most: Most = 8
+
+
+class FillBody(Body):
+    model: Model
+    text: Text
+    """With [MASK] where something is to be filled in."""
+    most: Most = 5
+
+
+class NextBody(Body):
+    model: Model
+    text: Text
+    """The words so far."""
+    most: Most = 5
+    backward: bool = False
+    """Whether to give the words before the text instead."""
+
+
+class PredictBody(Body):
+    model: Model
+    inputs: Annotated[list[dict[str, Text]], Field(min_length=1, max_length=MOST_TEXTS)]
+    """What to answer: objects with the keys that /api/models names as `asks`, such as {"text": "..."}."""
+
+
+class Facts(Body):
+    """A model that is served."""
+
+    name: str
+    kind: str
+    """static, elmo, bert, or task."""
+    title: str
+    can: list[str]
+    """What it may be asked for: the last part of the paths of this API."""
+    layers: int | None = None
+    width: int | None = None
+    vocabulary: int | None = None
+    task: str | None = None
+    asks: list[str] | None = None
+    """The texts that one input of a prediction consists of."""
+    labels: list[str] | None = None
+
+
+class ModelsAnswer(Body):
+    models: list[Facts]
+
+
+class Represented(Body):
+    words: list[str]
+    vectors: list[Any]
+    """One for each word, or one; of several layers, one for each layer in these."""
+
+
+class RepresentAnswer(Body):
+    texts: list[Represented]
+
+
+class GuessAnswer(Body):
+    word: str
+    probability: float
+
+
+class GuessesAnswer(Body):
+    guesses: list[list[GuessAnswer]]
+    """For each place that was asked about, the most probable first."""
+
+
+class NeighbourAnswer(Body):
+    word: str
+    cosine: float
+
+
+class NeighboursAnswer(Body):
+    neighbours: list[NeighbourAnswer]
+
+
+class PredictAnswer(Body):
+    task: str
+    answers: list[list[dict[str, Any]]]
+    """Of each input, its answer, or one for each of its sentences, as `headstart predict --json` gives it."""
+    truncated: int
+    """Inputs of which only a part was read."""
+
+
+class Refusal(Body):
+    """Why a request was refused, in a sentence."""
+
+    detail: str
