@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.serving.conftest import Running
 
+from headstart.inspection.contexts import compare_contexts
 from headstart.inspection.fill import fill
 from headstart.inspection.neighbours import word_neighbours
 from headstart.inspection.next_words import next_words
@@ -64,6 +65,15 @@ def test_guesses_are_those_of_the_functions(server: Running, served_models: Mode
     assert [one["word"] for one in near] == [one.word for one in word_neighbours(static, word, 2)]
 
 
+def test_contexts_are_those_of_every_encoder(server: Running, served_models: Models) -> None:
+    first, second = "the cat sat", "a dog and a cat"
+    found = server.ask("/api/contexts", {"first": first, "second": second}).json
+    assert (found["word"], [one["model"] for one in found["models"]]) == ("cat", ["static", "elmo", "bert"])
+    for one in found["models"]:
+        expected = compare_contexts(served_models.encoder(one["model"], "represent"), first, second).cosines
+        assert one["cosines"] == pytest.approx(expected, abs=1e-5)
+
+
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_every_task_answers_as_its_model_does(server: Running, served_models: Models, name: str) -> None:
     model = served_models.task(name)
@@ -111,6 +121,7 @@ REFUSED = [
     ("/api/predict", {"model": "pair", "inputs": [{"text": "a"}]}, 422, "wanted first and second"),
     ("/api/predict", {"model": "qa", "inputs": [{"question": "a", "context": ""}]}, 422, "the context is empty"),
     ("/api/predict", [1], 422, "the body: Input should be a valid dictionary"),
+    ("/api/contexts", {"first": "a", "second": "b"}, 422, "no word in common"),
     ("/api/nothing", {}, 404, "Not Found."),
     ("/api/predict", None, 405, "Method Not Allowed."),
 ]

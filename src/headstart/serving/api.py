@@ -11,19 +11,23 @@ import numpy as np
 from fastapi import APIRouter
 
 from headstart.config import Table
-from headstart.errors import DataError
+from headstart.errors import ConfigError, DataError
+from headstart.inspection.contexts import Contexts, compare_contexts
 from headstart.inspection.fill import Guess, fill
 from headstart.inspection.neighbours import word_neighbours
 from headstart.inspection.next_words import next_words
 from headstart.pretrained import Pretrained, Vectors
 from headstart.serving.batching import Batcher, Work
 from headstart.serving.limits import Limits
-from headstart.serving.models import Models
+from headstart.serving.models import Models, ServedEncoder
 from headstart.serving.requests import (
+    ContextsAnswer,
+    ContextsBody,
     Facts,
     FillBody,
     GuessAnswer,
     GuessesAnswer,
+    ModelContexts,
     ModelsAnswer,
     NeighbourAnswer,
     NeighboursAnswer,
@@ -105,6 +109,23 @@ def routes(answering: Answering) -> APIRouter:
         kind = ("represent", body.model, body.layers, body.pool)
         return RepresentAnswer(texts=await answering.each(kind, compute, body.texts))
 
+    @api.post("/contexts")
+    async def contexts(body: ContextsBody) -> ContextsAnswer:
+        """How alike a word's vectors are in two sentences, in every layer of every encoder that is served."""
+        answering.check([body.first, body.second], "sentences")
+        encoders = [one for one in models if isinstance(one, ServedEncoder)]
+        if not encoders:
+            raise ConfigError("No encoder is served here, only task models.")
+        found = []
+        word = body.word
+        for one in encoders:
+            compute = partial(contexts_of, one.pretrained)
+            both = await answering.alone(("contexts", one.name), compute, (clean(body.first), clean(body.second), word))
+            word = both.word  # the same for all
+            kind = one.pretrained.encoder.kind
+            found.append(ModelContexts(model=one.name, kind=kind, cosines=list(both.cosines)))
+        return ContextsAnswer(word=str(word), models=found)
+
     @api.post("/neighbours")
     async def neighbours(body: NeighboursBody) -> NeighboursAnswer:
         """The words of the vocabulary with the nearest vectors."""
@@ -145,6 +166,10 @@ def routes(answering: Answering) -> APIRouter:
         )
 
     return api
+
+
+def contexts_of(pretrained: Pretrained, asked: tuple[str, str, str | None]) -> Contexts:
+    return compare_contexts(pretrained, *asked)
 
 
 def check_keys(given: Mapping[str, str], wanted: Sequence[str], where: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
+from importlib.resources import files
 from typing import TextIO
 
 from fastapi import FastAPI, Request, Response
@@ -20,6 +22,7 @@ from headstart.serving.guard import App, Guard, Rules
 from headstart.serving.models import Models, UnknownModelError
 from headstart.serving.records import Figures, Recorded
 
+PAGE_FILES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -39,8 +42,21 @@ def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr) -> App:
     )
     app.include_router(routes(Answering(models, batcher, rules.limits)))
     add_watching(app, figures)
+    add_page(app)
     add_refusals(app)
     return Recorded(Guard(app, rules), figures, log)
+
+
+def add_page(app: FastAPI) -> None:
+    """The explorer: the files of the package, read once, each under a path of its own."""
+    for file in files("headstart.serving").joinpath("page").iterdir():
+        kind = PAGE_FILES[file.name.rpartition(".")[2]]
+        path = "/" if file.name == "index.html" else f"/page/{file.name}"
+        app.add_api_route(path, partial(page_file, file.read_bytes(), kind), include_in_schema=False)
+
+
+async def page_file(content: bytes, kind: str) -> Response:
+    return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
 
 
 def add_watching(app: FastAPI, figures: Figures) -> None:

@@ -49,6 +49,14 @@ class NextBody(Body):
     """Whether to give the words before the text instead."""
 
 
+class ContextsBody(Body):
+    first: Text
+    second: Text
+    """Two sentences that share a word."""
+    word: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """The word to compare; left out, the longest that both have."""
+
+
 class PredictBody(Body):
     model: Model
     inputs: Annotated[list[dict[str, Text]], Field(min_length=1, max_length=MOST_TEXTS)]
@@ -104,6 +112,18 @@ class NeighbourAnswer(Body):
 
 class NeighboursAnswer(Body):
     neighbours: list[NeighbourAnswer]
+
+
+class ModelContexts(Body):
+    model: str
+    kind: str
+    cosines: list[float]
+    """Of the word's two vectors, one for each layer, the input layer first."""
+
+
+class ContextsAnswer(Body):
+    word: str
+    models: list[ModelContexts]
 
 
 class PredictAnswer(Body):

@@ -1,0 +1,55 @@
+// The frame: which views there are, which one is shown, and the models that they share.
+
+import { get, keepToken, TokenWanted } from "./api.js";
+import { element, field } from "./dom.js";
+import * as contexts from "./contexts.js";
+import * as predict from "./predict.js";
+import * as tasks from "./tasks.js";
+
+const VIEWS = { contexts, predict, tasks };
+const view = document.getElementById("view");
+
+function shown() {
+  const name = location.hash.slice(1);
+  return name in VIEWS ? name : "contexts";
+}
+
+function drawNavigation() {
+  const links = Object.entries(VIEWS).map(([name, one]) => {
+    const current = name === shown() ? { "aria-current": "page" } : {};
+    return element("a", { href: `#${name}`, text: one.title, ...current });
+  });
+  document.getElementById("views").replaceChildren(...links);
+}
+
+function draw(models) {
+  drawNavigation();
+  const one = VIEWS[shown()];
+  document.title = `${one.title} · Headstart explorer`;
+  view.replaceChildren(element("h2", { text: one.title }), ...one.draw(models));
+}
+
+function askForToken() {
+  const input = element("input", { type: "password", autocomplete: "off", required: true });
+  const form = element("form", {}, field("Token of this server", input), element("button", { text: "Open" }));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    keepToken(input.value);
+    start();
+  });
+  view.replaceChildren(form);
+  input.focus();
+}
+
+async function start() {
+  try {
+    const { models } = await get("models");
+    draw(models);
+    addEventListener("hashchange", () => { draw(models); view.focus(); });
+  } catch (problem) {
+    if (problem instanceof TokenWanted) askForToken();
+    else view.replaceChildren(element("p", { className: "problem", text: problem.message }));
+  }
+}
+
+start();
