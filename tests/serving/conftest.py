@@ -82,16 +82,10 @@ def served_models(pretrained_runs: dict[str, Path], tiny_examples: dict[str, lis
 
 
 @contextmanager
-def running(models: Models, **limits: float) -> Iterator[Running]:
-    with serving(models, Rules(frozenset(LOOPBACK), Limits(**limits))) as server:
-        yield server
-
-
-@contextmanager
-def serving(models: Models, rules: Rules) -> Iterator[Running]:
+def serving(models: Models, rules: Rules | None = None, runs: Path | None = None) -> Iterator[Running]:
     bound, address = listen(Address("127.0.0.1", 0))
     log = StringIO()
-    server = uvicorn.Server(settings_of_server(build_app(models, rules, log)))
+    server = uvicorn.Server(settings_of_server(build_app(models, rules or rules_with(), log, runs)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
     while not server.started:
@@ -105,12 +99,16 @@ def serving(models: Models, rules: Rules) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="session")
-def server(served_models: Models) -> Iterator[Running]:
-    with running(served_models) as found:
+def server(served_models: Models, pretrained_runs: dict[str, Path]) -> Iterator[Running]:
+    with serving(served_models, runs=pretrained_runs["bert"].parent) as found:
         yield found
 
 
 @pytest.fixture
 def server_with(served_models: Models) -> Callable[..., Any]:
     """A server with other limits, as a context."""
-    return lambda **limits: running(served_models, **limits)
+    return lambda **limits: serving(served_models, rules_with(**limits))
+
+
+def rules_with(**limits: float) -> Rules:
+    return Rules(frozenset(LOOPBACK), Limits(**limits))

@@ -108,6 +108,14 @@ def test_every_task_is_drawn(page: Any, name: str) -> None:
     check_accessible(page)
 
 
+def test_runs_have_their_curves(page: Any) -> None:
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_label("Training").select_option("bert")
+    page.get_by_role("img", name="loss of bert").wait_for()
+    assert page.locator("polyline").first.get_attribute("points").count(",") > 5
+    check_accessible(page)
+
+
 def test_what_is_typed_stays_text(page: Any) -> None:
     page.get_by_role("link", name="Tasks").click()
     page.get_by_label("Model").select_option("tag")
@@ -135,7 +143,7 @@ def test_the_page_is_reached_by_keyboard_alone(page: Any) -> None:
     for _ in range(8):
         page.keyboard.press("Tab")
         focused.append(page.evaluate("document.activeElement.textContent || document.activeElement.name"))
-    assert focused == ["To the view", "Two contexts", "Hidden words", "Tasks", "first", "second", "word", "Compare"]
+    assert focused == ["To the view", "Two contexts", "Hidden words", "Tasks", "Runs", "first", "second", "word"]
 
 
 def test_every_file_of_the_page_is_served(server: Running) -> None:

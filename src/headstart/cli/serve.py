@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,10 @@ def serve(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="A further name by which the server may be called."),
     ] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option("--runs", metavar="DIR", help="Folder of trainings and comparisons to show in the explorer."),
+    ] = None,
     precision: Annotated[
         str, typer.Option("--precision", help="float32, or int8 (BERT: faster, rounded).")
     ] = "float32",
@@ -46,7 +51,7 @@ def serve(
     with bound:
         models = watched(open_models(sources, precision), quiet)
         rules = Rules(frozenset((*LOOPBACK, host.lower(), *map(str.lower, allow_host or ()))), Limits(), token)
-        app = build_app(models, rules)
+        app = build_app(models, rules, runs=runs)
         if not quiet:
             names = ", ".join(one.name for one in models)
             typer.echo(f"{names}: served at {address}/api/models; Ctrl-C stops.", err=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Response
 
 from headstart.config import Table
 from headstart.errors import ConfigError, DataError
@@ -23,6 +23,8 @@ from headstart.serving.models import Models, ServedEncoder
 from headstart.serving.requests import (
     ContextsAnswer,
     ContextsBody,
+    CurveAnswer,
+    CurveBody,
     Facts,
     FillBody,
     GuessAnswer,
@@ -39,7 +41,10 @@ from headstart.serving.requests import (
     RepresentAnswer,
     RepresentBody,
     Represented,
+    RunFacts,
+    RunsAnswer,
 )
+from headstart.serving.runs import Shelf
 from headstart.text.formats import clean
 from headstart.transfer.task_model import TaskModel
 
@@ -53,6 +58,9 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+
+
 @dataclass(frozen=True, slots=True)
 class Answering:
     """What the routes share."""
@@ -60,6 +68,7 @@ class Answering:
     models: Models
     batcher: Batcher
     limits: Limits
+    shelf: Shelf
 
     async def each(
         self, kind: tuple[object, ...], compute: Callable[[list[Any]], Sequence[Any]], items: Sequence[Any]
@@ -152,6 +161,23 @@ def routes(answering: Answering) -> APIRouter:
         compute = partial(next_words, pretrained, most=body.most, backward=body.backward)
         found = await answering.alone(("next", body.model, body.most, body.backward), compute, clean(body.text))
         return GuessesAnswer(guesses=[as_guesses(found)])
+
+    @api.get("/runs")
+    def list_runs() -> RunsAnswer:
+        """Trainings, running or done, and comparisons."""
+        shelf = answering.shelf
+        return RunsAnswer(runs=[RunFacts(**facts) for facts in shelf.runs()], comparisons=shelf.comparisons())
+
+    @api.post("/curve")
+    def curve(body: CurveBody) -> CurveAnswer:
+        """The loss of a training and its evaluations, as far as it has come."""
+        return CurveAnswer(**asdict(answering.shelf.curve(body.run)))
+
+    @api.get("/report", response_class=Response)
+    def report(comparison: Annotated[str, Query(max_length=1_000)]) -> Response:
+        """The report of a comparison, as a page by itself that can load and run nothing."""
+        page = answering.shelf.report(comparison)
+        return Response(page, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY})
 
     @api.post("/predict")
     async def predict(body: PredictBody) -> PredictAnswer:

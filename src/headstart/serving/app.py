@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import TextIO
 
 from fastapi import FastAPI, Request, Response
@@ -21,13 +22,15 @@ from headstart.serving.batching import Batcher, Bounds, OverloadError
 from headstart.serving.guard import App, Guard, Rules
 from headstart.serving.models import Models, UnknownModelError
 from headstart.serving.records import Figures, Recorded
+from headstart.serving.runs import Shelf
 
 PAGE_FILES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr) -> App:
-    """rules: whom the server answers, and how much; log: for a line about each request."""
+def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr, runs: Path | None = None) -> App:
+    """rules: whom the server answers, and how much; log: for a line about each request; runs: a folder of trainings and
+    comparisons to be shown."""
     figures: Figures
     batcher = Batcher(Bounds(waiting=rules.limits.waiting), watch=lambda items: figures.batches.observe(items))
     figures = Figures(lambda: batcher.waiting)
@@ -40,7 +43,7 @@ def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr) -> App:
     app = FastAPI(
         title="Headstart", version=version("headstart"), lifespan=until_stopped, docs_url=None, redoc_url=None
     )
-    app.include_router(routes(Answering(models, batcher, rules.limits)))
+    app.include_router(routes(Answering(models, batcher, rules.limits, Shelf(runs))))
     add_watching(app, figures)
     add_page(app)
     add_refusals(app)

@@ -134,6 +134,30 @@ class PredictAnswer(Body):
     """Inputs of which only a part was read."""
 
 
+class RunFacts(Body):
+    name: str
+    kind: str
+    state: Literal["running", "finished", "stopped"]
+    step: int
+
+
+class RunsAnswer(Body):
+    """What is under the folder that --runs names."""
+
+    runs: list[RunFacts]
+    comparisons: list[str]
+
+
+class CurveBody(Body):
+    run: Annotated[str, Field(max_length=1_000, description="The name of a run, as /api/runs lists it.")]
+
+
+class CurveAnswer(Body):
+    loss: list[tuple[int, float]]
+    evaluations: dict[str, list[tuple[int, float]]]
+    finished: bool
+
+
 class Refusal(Body):
     """Why a request was refused, in a sentence."""
 

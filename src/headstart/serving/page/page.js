@@ -4,9 +4,10 @@ import { get, keepToken, TokenWanted } from "./api.js";
 import { element, field } from "./dom.js";
 import * as contexts from "./contexts.js";
 import * as predict from "./predict.js";
+import * as runs from "./runs.js";
 import * as tasks from "./tasks.js";
 
-const VIEWS = { contexts, predict, tasks };
+const VIEWS = { contexts, predict, tasks, runs };
 const view = document.getElementById("view");
 
 function shown() {
