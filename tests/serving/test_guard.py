@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.serving.conftest import Running, serving
 
+import headstart.serving.connection as connection_module
 from headstart.serving.app import LOOPBACK
 from headstart.serving.guard import SAFE_HEADERS, Rules, host_name
 from headstart.serving.limits import Limits
@@ -97,6 +98,38 @@ def test_a_body_that_does_not_come_is_not_waited_for(server_with: Callable[..., 
             assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
         assert time.monotonic() - began < 10
         assert server.ask("/api/health").status == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /api/represent HTTP/1.1\r\nHost: local"])
+def test_headers_that_do_not_come_are_not_waited_for(
+    server_with: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connection_module, "HEADER_SECONDS", 0.2)
+    with server_with() as server, socket.create_connection((server.address.host, server.address.port), 20) as slow:
+        slow.sendall(sent)
+        assert slow.recv(100) == b""
+        assert server.ask("/api/health").status == 200
+
+
+def test_a_connection_is_kept_for_the_next_request_and_not_longer(
+    server_with: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "HEADER_SECONDS", 0.3)
+    with server_with() as server, socket.create_connection((server.address.host, server.address.port), 20) as one:
+        for _ in range(2):
+            one.sendall(b"GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(5000).startswith(b"HTTP/1.1 200 ")
+        one.sendall(b"GET /api/he")
+        assert one.recv(100) == b""
+
+
+def test_headers_without_end_are_cut_off(server: Running) -> None:
+    with socket.create_connection((server.address.host, server.address.port), timeout=20) as endless:
+        endless.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+        line = b"X-More: " + b"x" * 1000 + b"\r\n"
+        with pytest.raises(OSError, match=r"."):
+            endless.sendall(line * 10_000)
+    assert server.ask("/api/health").status == 200
 
 
 def test_a_client_who_asks_too_much_at_once_is_told_to_wait(server_with: Callable[..., Any]) -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import uvicorn
 
 from headstart.errors import ConfigError
+from headstart.serving.connection import GuardedConnection
 from headstart.serving.guard import App
 
 KEEP_ALIVE, LAST_ANSWERS = 5, 30
 """Seconds that an idle connection stays open, and that requests under way have left when the server stops."""
-HEADER_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def settings_of_server(app: App) -> uvicorn.Config:
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=LAST_ANSWERS,
-        h11_max_incomplete_event_size=HEADER_BYTES,
+        http=GuardedConnection,
         ws="none",
         lifespan="on",
     )
