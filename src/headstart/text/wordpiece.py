@@ -92,9 +92,10 @@ class WordPieceTokenizer:
         of_word = np.concatenate([of_word, missing])[order]
         offsets = np.array(found.offsets, dtype=np.int32).reshape(-1, 2)
         whole = np.stack([np.zeros(len(missing)), np.diff(starts[missing]).ravel()], axis=1).astype(np.int32)
+        pieces = found.tokens + ["[UNK]"] * len(missing)  # once: the library makes a new list at every look
         return Encoding(
             " ".join(words),
-            [(found.tokens + ["[UNK]"] * len(missing))[i] for i in order],
+            [pieces[i] for i in order],
             np.array(found.ids + [self.unknown] * len(missing), dtype=np.int32)[order],
             np.concatenate([offsets, whole])[order] + starts[of_word, :1],
             of_word,
