@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.served import free_port, wait_until_ready
 
 from headstart.tasks.coref_writers import columns_of
 from headstart.tasks.role_writers import RoleColumns
@@ -146,15 +147,29 @@ def test_the_readmes_commands_run(
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^(?:(?:echo|printf) .* \| )?headstart (.*)", readme, re.M)
     assert {command.split()[0] for command in commands} == {
-        *("pretrain", "transfer", "evaluate", "compare", "predict", "export", "reproduce", "probe", "fill", "next")
+        *("pretrain", "transfer", "evaluate", "compare", "predict", "export"),
+        *("reproduce", "probe", "fill", "next", "serve"),
     }
     for command in commands:
         words = shlex.split(command.replace("--budget 1h", "").replace("50,200,1000", "10,20"), comments=True)
         words = ["tiny" if word == "mini" else word for word in words]
+        if words[0] == "serve":  # it runs until it is stopped, and serves what the other commands made
+            continue
         given = "A man sleeps .\tNobody is awake .\n" if "runs/nli" in words else "A warm film .\n"
         done = headstart(*words, *SHORT.get(words[0], []), cwd=tmp_path, input=given)
         assert done.returncode == 0, f"{command}: {done.stderr}"
+    (serve,) = (shlex.split(command, comments=True) for command in commands if command.startswith("serve"))
+    serves_until_stopped(*serve, cwd=tmp_path)
     assert (tmp_path / "compared" / "report.html").exists()
+
+
+def serves_until_stopped(*arguments: str, cwd: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "headstart", *arguments, "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=cwd) as process:
+        wait_until_ready(port)
+        process.send_signal(signal.SIGTERM)
+    assert process.returncode in (0, -signal.SIGTERM)
 
 
 def test_help_names_every_command_and_docs_name_every_option() -> None:

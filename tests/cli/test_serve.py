@@ -1,28 +1,15 @@
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def ask(port: int, path: str, body: object = None) -> tuple[int, object]:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as found:
-        return found.status, json.load(found)
+from tests.cli.served import ask, free_port, wait_until_ready
 
 
 def test_a_server_answers_until_it_is_told_to_stop(pretrained_runs: dict[str, Path]) -> None:
@@ -34,14 +21,7 @@ def test_a_server_answers_until_it_is_told_to_stop(pretrained_runs: dict[str, Pa
         assert process.stderr is not None
         said = process.stderr.readline()
         assert said.startswith(f"words, elmo: served at http://127.0.0.1:{port}/")
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                assert ask(port, "/api/ready") == (200, {"status": "ready"})
-                break
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+        wait_until_ready(port)
         answers: list[tuple[int, object]] = []
         body = {"model": "elmo", "texts": ["the cat sat on the mat " * 200] * 16}
         asking = threading.Thread(target=lambda: answers.append(ask(port, "/api/represent", body)))
