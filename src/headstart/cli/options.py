@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +40,10 @@ Memory = Annotated[
     typer.Option("--memory", metavar="SIZE", help="coref: what the chains of a document may take, such as 2GB."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show the result only.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Give the result as JSON.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Also write a picture, as .svg, .png or .pdf.")
+]
 
 READER_OPTIONS: dict[str, Any] = {
     "text_field": Annotated[

@@ -7,12 +7,15 @@ import re
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headstart.atomic import write_atomically
+from headstart.errors import ConfigError
 from headstart.metrics import mean
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers; without their yellow, too pale on white.
@@ -21,6 +24,8 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "p", "h"]
 INK, PALE, GRID = "#222222", "#B8C4CE", "#DDDDDD"
 WIDTH = 7.0  # inches at 72 units: shown 700 pixels wide, 9 points are 12.5 pixels
 LONGEST_NAME = 32
+TIMESTAMPS = {"svg": ["Date", "Creator", "Format", "Type"], "png": ["Software"], "pdf": ["CreationDate", "Producer"]}
+"""The formats of a picture, and what matplotlib would write into each that differs from run to run."""
 # Text stays text: it can be searched, and the reader's own fonts have the glyphs that ours lacks.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "headstart", "text.parse_math": False, "font.size": 9.0, "text.color": INK,
@@ -41,12 +46,38 @@ def canvas(height: float) -> tuple[Figure, Axes]:
 
 def svg_text(figure: Figure, name: str) -> str:
     """The <svg> element alone; `name` makes its ids unique, so that one page can hold several."""
-    out = io.StringIO()
+    text = saved(figure, "svg").decode()
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def saved(figure: Figure, suffix: str) -> bytes:
+    """The figure as a file, the same bytes each time it is drawn."""
+    out = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")  # the reader's font has it
-        figure.savefig(out, format="svg", metadata=dict.fromkeys(["Date", "Creator", "Format", "Type"]))
-    text = out.getvalue()
-    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+        figure.savefig(out, format=suffix, dpi=144, metadata=dict.fromkeys(TIMESTAMPS[suffix]))
+    return out.getvalue()
+
+
+def check_picture(path: Path | None) -> None:
+    """Before long work: whether a picture can be written under this name."""
+    if path is None:
+        return
+    if path.suffix.removeprefix(".") not in TIMESTAMPS:
+        raise ConfigError(f"{path}: a picture is a file with the ending .svg, .png or .pdf.")
+    if not path.parent.is_dir():
+        raise ConfigError(f"{path}: there is no folder {path.parent}. Make it, or name another file.")
+
+
+def write_picture(figure: Figure, path: Path) -> None:
+    """As .svg, .png or .pdf, by the name's ending; an older file of that name is replaced. Within `style()`."""
+    check_picture(path)
+    written = saved(figure, path.suffix.removeprefix("."))
+
+    def write(partial: Path) -> None:
+        partial.write_bytes(written)
+
+    write_atomically(path, write)
 
 
 def name_bars(axes: Axes, names: Sequence[str]) -> None:
