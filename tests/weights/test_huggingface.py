@@ -164,6 +164,19 @@ def test_every_released_size_agrees(tmp_path: Path, size: str) -> None:
     assert_same(ours(pretrained), reference(model))
 
 
+@torch.no_grad()
+def test_attention_agrees(tmp_path: Path) -> None:
+    model = make(tmp_path, "BertModel", initializer_range=0.5)
+    model.set_attn_implementation("eager")  # the only one that gives the probabilities
+    inputs = batch(len(PIECES))
+    mask = inputs["attention_mask"].bool()
+    theirs = model(**inputs, output_attentions=True).attentions
+    _, found = read_huggingface(tmp_path).encoder.attention(inputs["input_ids"], mask, inputs["token_type_ids"])
+    assert len(found) == len(theirs) == SMALL["layers"]
+    for mine, expected in zip(found, theirs, strict=True):
+        torch.testing.assert_close(mine.transpose(1, 2)[mask], expected.transpose(1, 2)[mask], atol=1e-5, rtol=1e-5)
+
+
 def without_prefix(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix("bert."): tensor for name, tensor in weights.items()}
 

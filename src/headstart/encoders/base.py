@@ -124,6 +124,14 @@ class Encoder(nn.Module, ABC):
         """`hidden_states` with the recurrent state of the batch before, as the original ELMo; and the state after."""
         raise ConfigError(f"carry_state is for ELMo, whose LSTM has a state to carry; this is {self.title}.")
 
+    def attention(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        """All of `hidden_states`, and what each head's attention gives every token, (layers, B, heads, T, T).
+
+        Entry [l, b, h, i, j] is how much of token i's new vector in layer l + 1 comes from token j: rows sum to 1, and
+        are zero at padding. For looking at, not for speed.
+        """
+        raise ConfigError(f"Attention heads are BERT's, and this is {self.title}. bert-mini and minilm have them.")
+
     @property
     def longest(self) -> int | None:
         """Tokens in the longest sequence, marks included; None: any number."""

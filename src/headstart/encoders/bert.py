@@ -24,7 +24,7 @@ from headstart.encoders.kernels.int8 import Int8Block
 from headstart.encoders.kernels.layout import Layout, on_parts
 from headstart.encoders.kernels.linear import Linear
 from headstart.encoders.representations import Layers, Tokens, chosen
-from headstart.errors import CheckpointError, DataError
+from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.text.encoding import Encoding, UnitIds
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.wordpiece import WordPieceTokenizer
@@ -163,6 +163,19 @@ class Bert(Encoder):
                 states[number] = x
         return [states[number] for number in numbers]
 
+    def attention(self, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> tuple[list[Tensor], Tensor]:
+        """From the state below each block, by the formula that training with dropout uses: the fused kernels of
+        inference never hold the probabilities."""
+        self.check_length(ids.shape[1])
+        layout = Layout.of(mask)
+        states = self._states(ids, layout, segments, None)
+        found = []
+        for block, below in zip(self.blocks, states[:-1], strict=True):
+            if not isinstance(block, Block):
+                raise ConfigError("An int8 BERT does not tell its attention. Open it in float32.")
+            found.append(block.probabilities(below, layout) * mask[:, None, :, None])
+        return [layout.pad(state) for state in states], torch.stack(found)
+
     def embed(self, ids: Tensor, segments: Tensor | None, layout: Layout) -> Tensor:
         """(B, T) -> (N, D): words + positions + segments of the real pieces, normalised."""
         places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
@@ -280,17 +293,32 @@ class Block(nn.Module):
     def attend(self, x: Tensor, layout: Layout) -> Tensor:
         """(N, D) -> (N, D). Sequences are padded for the attention itself only."""
         (B, T), D = layout.shape, x.shape[-1]
-        split = layout.pad(self.query_key_value(x)).view(B, T, 3, self.heads, D // self.heads)
-        q, k, v = split.permute(2, 0, 3, 1, 4).unbind()  # each (B, heads, T, D / heads)
+        q, k, v = self.split(x, layout)
         if self.training and self.attention_dropout.threshold:
             # The fused kernel cannot drop attention weights on a CPU.
-            scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
-            if layout.visible is not None:
-                scores = scores.masked_fill(~layout.visible, -torch.inf)
-            attended = self.attention_dropout(scores.softmax(dim=-1)) @ v
+            attended = self.attention_dropout(softmax_of(q, k, layout)) @ v
         else:
             attended = F.scaled_dot_product_attention(q, k, v, attn_mask=layout.visible)
         return layout.unpad(attended.transpose(1, 2).reshape(B, T, D))
+
+    def probabilities(self, x: Tensor, layout: Layout) -> Tensor:
+        """(N, D) -> (B, heads, T, T): how much each piece attends to every other."""
+        q, k, _ = self.split(x, layout)
+        return softmax_of(q, k, layout)
+
+    def split(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+        """(N, D) -> queries, keys and values, each (B, heads, T, D / heads)."""
+        (B, T), D = layout.shape, x.shape[-1]
+        q, k, v = layout.pad(self.query_key_value(x)).view(B, T, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)
+        return q, k, v
+
+
+def softmax_of(q: Tensor, k: Tensor, layout: Layout) -> Tensor:
+    """softmax(q k^T / sqrt(D / heads)) over the real pieces. q, k: (B, heads, T, D / heads) -> (B, heads, T, T)."""
+    scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
+    if layout.visible is not None:
+        scores = scores.masked_fill(~layout.visible, -torch.inf)
+    return scores.softmax(dim=-1)
 
 
 def initialise(module: nn.Module) -> None:
