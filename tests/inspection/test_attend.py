@@ -126,3 +126,8 @@ def test_what_cannot_be_attended_to(pretrained_runs: dict[str, Path]) -> None:
         attend(bert, TEXT, layers=3)
     with pytest.raises(ConfigError, match="no head 0: this encoder has the heads 1 to 2"):
         attend(bert, TEXT, heads=[1, 0])
+
+
+def test_a_notebook_shows_a_cell_for_each_head() -> None:
+    shown = by_hand([[1.0, 0.0, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]], word_of=(-1, 0, -1))._repr_html_()
+    assert "<td>=90</td>" in shown

@@ -4,7 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from headstart.report.layer_bars import layer_bars, shade
+from headstart.report.drawing import style
+from headstart.report.layer_bars import draw_layer_bars, layer_bars, shade
 
 
 def words_of(svg: str) -> list[str]:
@@ -24,3 +25,10 @@ def test_any_number_of_layers_can_be_drawn(layers: int) -> None:
     svg = layer_bars({"entities": [1 / layers] * layers}, "six")
     assert words_of(svg).count("entities") == 1
     assert len({shade(layer, layers) for layer in range(layers)}) == layers
+
+
+def test_encoders_of_different_depth_have_a_panel_each() -> None:
+    with style():
+        figure = draw_layer_bars([("deep", [0.1, 0.2, 0.3, 0.4]), ("flat", [0.5, 0.5]), ("low", [0.7, 0.3])])
+    heights = [[bar.get_height() for bar in axes.patches] for axes in figure.axes]
+    assert heights == [[0.5, 0.7, 0.5, 0.3], [0.1, 0.2, 0.3, 0.4]]

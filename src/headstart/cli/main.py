@@ -9,11 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 from headstart.cli import (
+    attend,
     compare,
     demo,
     encode,
     fill,
     get,
+    layers,
     neighbours,
     next,
     predict,
@@ -65,6 +67,8 @@ app.command("fill")(fill.fill)
 app.command("next")(next.next_words)
 app.command("neighbours")(neighbours.neighbours)
 app.command("probe")(probe.probe)
+app.command("layers")(layers.layers)
+app.command("attend")(attend.attend)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 app.command("serve")(serve.serve)

@@ -12,47 +12,17 @@ from numpy.typing import NDArray
 from headstart.batches.rows import collate, text_row
 from headstart.config import Table
 from headstart.errors import ConfigError, DataError
+from headstart.inspection.heads import Cells, HeadSummary, heads_table, shares_table, summarise
 from headstart.pretrained import Pretrained
+from headstart.report.html_table import html_table
 from headstart.text.wordpiece import WordPieceTokenizer
 
 MARK = -1
 """Instead of the number of a word, for the marks [CLS] and [SEP]."""
+MOST_TARGETS = 3
+"""That are shown of each word."""
 Numbers = int | Sequence[int] | None
 """Of layers or heads, counted from 1; None: all."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeadSummary:
-    """What one head does, as means over the units of words, that is without those of [CLS] and [SEP].
-
-    The shares to_cls .. to_others are of different places and sum to 1. before, after: the units next to a unit, if
-    they are words' too.
-    """
-
-    layer: int
-    head: int
-    to_cls: float
-    to_sep: float
-    to_before: float
-    to_itself: float
-    to_after: float
-    to_others: float
-    entropy: float
-    """In nats: 0 where all attention is on one unit, log(units) where it is on all alike."""
-    distance: float
-    """How many units away attention is, [CLS] and [SEP] left out."""
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """Each share by the name of its place."""
-        return {
-            "[CLS]": self.to_cls,
-            "[SEP]": self.to_sep,
-            "before": self.to_before,
-            "itself": self.to_itself,
-            "after": self.to_after,
-            "others": self.to_others,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +76,9 @@ class Attention:
             for layer in self.layers
             for head in self.heads
         )
+
+    def _repr_html_(self) -> str:
+        return html_table(*heads_table(self.summary()))
 
     def as_table(self) -> Table:
         """Everything as plain values, for JSON."""
@@ -171,24 +144,19 @@ def numbers_of(given: Numbers, count: int, what: str) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def summarise(layer: int, head: int, attention: NDArray[np.float32], of_words: NDArray[np.bool_]) -> HeadSummary:
-    """attention: (T, T); of_words: (T,), False at [CLS] and [SEP]."""
-    places = np.flatnonzero(of_words)
-    rows = attention[places].astype(np.float64)  # (n, T)
-    between = rows[:, places]  # (n, n)
-    n = len(places)
-    before, itself, after = (float(np.trace(between, offset)) / n for offset in (-1, 0, 1))
-    to_cls, to_sep = (float(rows[:, place].mean()) for place in (0, -1))
-    apart = np.abs(places[:, None] - places)
-    return HeadSummary(
-        layer=layer,
-        head=head,
-        to_cls=to_cls,
-        to_sep=to_sep,
-        to_before=before,
-        to_itself=itself,
-        to_after=after,
-        to_others=max(0.0, 1 - (to_cls + to_sep + before + itself + after)),
-        entropy=float(-(rows * np.log(np.maximum(rows, np.finfo(np.float64).tiny))).sum(axis=1).mean()),
-        distance=float((between * apart).sum() / between.sum()),
-    )
+def words_table(attention: Attention) -> Cells:
+    """Of a single head, a row for each unit: what it looks at most, with the shares in %."""
+    (layer,), (head,) = attention.layers, attention.heads
+    rows = []
+    for unit, row in zip(attention.units, attention.of(layer, head), strict=True):
+        best = np.argsort(-row, kind="stable")[:MOST_TARGETS]
+        rows.append([unit, *(f"{attention.units[place]} {100 * row[place]:.0f}" for place in best)])
+    return ["from", "most to", *[""] * (len(rows[0]) - 2)], rows
+
+
+def table_of(attention: Attention) -> Cells:
+    """As much detail as the number of heads leaves room for."""
+    if len(attention.layers) == len(attention.heads) == 1:
+        return words_table(attention)
+    in_rows_and_columns = min(len(attention.layers), len(attention.heads)) > 1
+    return (heads_table if in_rows_and_columns else shares_table)(attention.summary())
