@@ -1,12 +1,13 @@
-"""Atomic writes (temporary file, fsync, rename), and checksums of files."""
+"""Atomic writes (temporary file, fsync, rename), locks between processes, and checksums of files."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headstart.errors import CheckpointError
@@ -48,6 +49,17 @@ def write_text(path: Path, text: str, advice: str = ADVICE) -> None:
         partial.write_bytes(text.encode("utf-8", "replace"))
 
     write_atomically(path, write, advice=advice)
+
+
+@contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file; the system gives it free when the process ends. busy: the error if another process holds it."""
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CheckpointError(busy) from error
+        yield
 
 
 def sha256_of(path: Path) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +50,37 @@ def test_no_room_for_the_file(pretrained_runs: dict[str, Path], tmp_path: Path) 
     done = run(pretrained_runs["static"], text, "--out", tmp_path / "vectors.npy", preexec_fn=no_room)
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "cannot be written (File too large). Nothing was kept; make room there or give another --out.\n"
+        "cannot be written (File too large). Make room there and give the same command again, which goes on where it "
+        "was, or give another --out.\n"
     )
     assert list(tmp_path.iterdir()) == [text]
+
+
+def test_killed_and_given_again(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    """SIGKILL, which no process can prepare for. Saving is made eager, and encoding slow enough to be hit."""
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT * 100, encoding="utf-8")
+    options = ["--layers", "all", "--quiet"]
+    eager = """
+import time
+from headstart.cli.main import run
+from headstart.inspection import encode, unfinished
+unfinished.SECONDS_BETWEEN_SAVES, encode.STRETCH = 0, 10
+pause = unfinished.Unfinished.pause
+unfinished.Unfinished.pause = lambda part: (pause(part), time.sleep(0.05))
+run()
+"""
+    out, record = tmp_path / "vectors.npy", tmp_path / "vectors.npy.partial" / "record.json"
+    command = [sys.executable, "-c", eager, "encode", pretrained_runs["elmo"], text, "--out", out, *options]
+    killed = subprocess.Popen(list(map(str, command)))
+    while not (record.exists() and json.loads(record.read_text())["reached"]["lines"] >= 40):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    assert not out.exists()
+    went_on = subprocess.run(list(map(str, command))[:-1], capture_output=True, text=True, check=True)
+    assert re.search(r"Going on after line \d+, where this was stopped", went_on.stderr)
+    subprocess.run([*map(str, command[:7]), tmp_path / "whole.npy", *options], check=True, capture_output=True)
+    assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "vectors.npy", "whole.npy"}

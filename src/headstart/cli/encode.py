@@ -1,4 +1,4 @@
-"""`headstart encode SRC TEXT`: the vectors of every line of a text, as a .npy file."""
+"""`headstart encode SRC TEXT`: the vectors of every line of a text, as a .npy, .h5 or .parquet file."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ def encode(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="A sentence per line, or per row of a table; - is standard input.")
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.npy", help="File for the vectors; must be new.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="New file: .npy, .h5 (ELMo's layout) or .parquet.")
+    ],
     layers: Annotated[str, typer.Option("--layers", help="top, all, or the number of a layer.")] = "top",
-    pool: Annotated[str, typer.Option("--pool", help="mean or first: a row per line; words: a row per word.")] = "mean",
+    pool: Annotated[
+        str | None,
+        typer.Option("--pool", help="mean (default) or first: a row per line; words (.h5: always): a row per word."),
+    ] = None,
     precision: Annotated[
         str, typer.Option("--precision", help="float32, or int8 (BERT: faster, rounded).")
     ] = "float32",
     field: Annotated[str | None, typer.Option("--field", help="Tables: the column with the text.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write the vectors of every line of a text to a numpy file, in constant memory."""
+    """Write the vectors of every line of a text into a file. Stopped, the same command goes on where it was."""
     from headstart.inspection.encode import encode as run_encode
 
     done = watched(

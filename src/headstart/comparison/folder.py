@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headstart.atomic import PARTIAL, write_text
+from headstart.atomic import PARTIAL, locked, write_text
 from headstart.config import Table
 from headstart.errors import CheckpointError
 from headstart.pretraining.pretrain import flat
@@ -70,16 +69,11 @@ class ComparisonFolder:
         try:
             for folder in (self.path, self.cells, self.models, self.pretrained):
                 folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / LOCK).open("w")
+            (self.path / LOCK).touch()
         except OSError as error:
             raise CheckpointError(f"{self.path}: cannot be written ({error.strerror}). Give another --out.") from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise CheckpointError(
-                    f"{self.path}: another process is running this comparison. Wait until it ends."
-                ) from error
+        busy = f"{self.path}: another process is running this comparison. Wait until it ends."
+        with locked(self.path / LOCK, busy):
             for folder in (self.path, self.cells, self.models):
                 for partial in folder.glob(f"*{PARTIAL}"):
                     shutil.rmtree(partial) if partial.is_dir() else partial.unlink()

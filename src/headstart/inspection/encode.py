@@ -1,37 +1,42 @@
-"""The vectors of every line of a text in a .npy file, written as they are computed."""
+"""The vectors of every line of a text in a file, written as they are computed; a stopped run goes on where it was."""
 
 from __future__ import annotations
 
-import os
+import itertools
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.atomic import PARTIAL
 from headstart.batches.rows import TextRow, text_row
-from headstart.config import pick
+from headstart.config import Table
+from headstart.encoders.base import Encoder
+from headstart.encoders.kernels.memory import release_freed_memory
 from headstart.errors import ConfigError, DataError
+from headstart.inspection.unfinished import Unfinished, claimed, folder_of
+from headstart.inspection.vector_files import VectorFile, file_of, lengths_of, pool_for
 from headstart.pretrained import Layers, Pretrained, Vectors, chosen_layers
-from headstart.progress import Progress
+from headstart.progress import Notice, Progress
 from headstart.text.lines import Lines
+from headstart.transfer.features import tensors_digest
 from headstart.weights.sources import Source, open_source
 
-SUFFIX, LENGTHS = ".npy", ".lengths.npy"
-BUFFER_BYTES = 1 << 20
+STRETCH = 1_024
+"""Lines after which encoding can go on. Which lines are encoded together decides the last bits of their vectors, so
+that no batch may reach across."""
+STRETCHES_BETWEEN_TRIMS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A finished file. lengths: with a row per word, the file with the number of words of every text."""
+    """A finished file. lengths: of a .npy with a row per word, the file with the number of words of every text."""
 
     path: Path
     shape: tuple[int, ...]
+    """Of all vectors as one array; what a .npy file holds."""
     texts: int
     empty: int
     """Texts without a word: a row of zeros each or, with a row per word, no row."""
@@ -64,61 +69,113 @@ def encode(
     out: str | Path,
     *,
     layers: Layers = "top",
-    pool: str = "mean",
+    pool: str | None = None,
     precision: str = "float32",
     field: str | None = None,
-) -> Generator[Progress, None, Encoded]:
-    """Write the vectors of every line of `text` into the new file `out`, in constant memory.
+) -> Generator[Progress | Notice, None, Encoded]:
+    """Write the vectors of every line of `text` into the new file `out`, .npy, .h5 or .parquet, in constant memory.
 
     pool: "mean" of the words' vectors or the sequence's "first" position: row i is line i, and zeros if the line is
-    empty; "words": a row for each word, and how many each line has in a second file. layers: "top" or a number gives
-    rows (D,), "all" or several give rows (K, D). text: - is standard input. field: the column of a table with the text.
-    precision: float32, or int8, with which a BERT is faster and its vectors slightly rounded.
+    empty; "words": a row for each word, and how many each line has in a second file. By default mean; .h5 has ELMo's
+    layout, which is of words. layers: "top" or a number gives rows (D,), "all" or several give rows (K, D). text: - is
+    standard input. field: the column of a table with the text. precision: float32, or int8, with which a BERT is faster
+    and its vectors slightly rounded. Stopped or killed, the same call goes on where it was.
     """
     out = Path(out)
-    check_out(out, pool)
-    to_rows = pick(POOLS, pool, "pool")
+    # Before a download: `encode_lines` would find the same mistakes after it.
+    check_out(out, pool_for(file_of(out), pool))
     lines = Lines(text, field)
     pretrained = yield from open_source(source, precision=precision)
-    rows = Rows(pretrained, lines, pool)
-    K, D = len(chosen_layers(layers, pretrained.encoder)), pretrained.encoder.shape[1]
+    return (yield from encode_lines(pretrained, lines, out, layers=layers, pool=pool))
+
+
+def encode_lines(
+    pretrained: Pretrained, lines: Lines, out: Path, *, layers: Layers = "top", pool: str | None = None
+) -> Generator[Progress | Notice, None, Encoded]:
+    """`encode` with an encoder and lines that are open."""
+    file = file_of(out)
+    pool = pool_for(file, pool)
+    check_out(out, pool)
+    settings = settings_of(pretrained, file, layers, pool)
+    places = file.places(out, pool)
+    with claimed(out, settings, main=list(places)[-1], resumable=lines.can_be_read_again) as part:
+        if not part.reached.whole:
+            yield from fill(part, Rows(pretrained, lines, part, file, pool), layers)
+            if part.reached.empty == part.reached.lines:
+                part.discard()
+                raise lines.nothing_there()
+            part.complete()
+            for done in file.assemble(part):
+                yield Progress("writing", done, part.reached.lines, "texts")
+        reached, shape = part.reached, (part.reached.rows, *settings["row"])
+        part.put_in_place(places)
+    lengths = lengths_of(out) if out.suffix == ".npy" and pool == "words" else None
+    return Encoded(out, shape, reached.lines, reached.empty, reached.cut, lengths)
+
+
+def settings_of(pretrained: Pretrained, file: VectorFile, layers: Layers, pool: str) -> Table:
+    """Everything but the text that decides what is written."""
+    numbers = chosen_layers(layers, pretrained.encoder)
+    D = pretrained.encoder.shape[1]
     one_layer = isinstance(layers, int) or layers == "top"
-    lengths_path = lengths_of(out) if pool == "words" else None
-    with ExitStack() as files:
-        table = files.enter_context(GrowingArray(out, (D,) if one_layer else (K, D), np.float32))
-        lengths = files.enter_context(GrowingArray(lengths_path, (), np.int64)) if lengths_path else None
-        done = 0
-        for encoded, ready in pretrained.stream_rows(rows, layers):
+    return {
+        "format": file.name,
+        "encoder": f"{fingerprint(pretrained.encoder)} {pretrained.tokenizer.fingerprint}",
+        "layers": numbers,
+        "pool": pool,
+        "row": [D] if one_layer else [len(numbers), D],
+        "texts": file.keeps_texts,
+    }
+
+
+def fingerprint(encoder: Encoder) -> str:
+    """SHA-256 of the encoder. An int8 encoder has no `state_dict`, and some of its tensors only its kernels can read;
+    those follow from the others."""
+    tensors = {**dict(encoder.named_parameters()), **dict(encoder.named_buffers())}
+    return tensors_digest(encoder, {name: tensor for name, tensor in tensors.items() if not tensor.is_mkldnn})
+
+
+def fill(part: Unfinished, rows: Rows, layers: Layers) -> Generator[Progress | Notice, None, None]:
+    """Encode the lines that are still to come."""
+    pretrained, lines = rows.pretrained, rows.lines
+    one_layer = len(part.vectors.row_shape) == 1
+    K, D = len(part.settings["layers"]), part.vectors.row_shape[-1]
+    part.pass_over(rows.texts)
+    if part.reached.lines:
+        yield Notice(f"Going on after line {part.reached.lines:,}, where this was stopped.")
+    to_rows, empty = POOLS[part.settings["pool"]], np.zeros((0 if part.lengths is not None else 1, K, D), np.float32)
+    coming = iter(rows)
+    for number in itertools.count(1):
+        done = part.reached.lines
+        pretrained.encoder.clear_cache()
+        for encoded, ready in pretrained.stream_rows(islice(coming, STRETCH), layers):
             for vectors in ready:
-                n = vectors.shape[1]
-                found = to_rows(vectors) if n else np.zeros((0 if lengths else 1, K, D), np.float32)
-                table.add(found[:, 0] if one_layer else found)
-                if lengths:
-                    lengths.add(np.array([n]))
+                words = vectors.shape[1]
+                found = to_rows(vectors) if words else empty
+                rows.finished(found[:, 0] if one_layer else found, words)
             done += encoded
             yield Progress("encoding", done, lines.expected(), "texts")
-        if rows.empty == lines.count:
-            raise lines.nothing_there()
-        for array in filter(None, (lengths, table)):
-            array.complete()
-        for array in filter(None, (lengths, table)):
-            array.put_in_place()
-    return Encoded(out, table.shape, lines.count, rows.empty, rows.cut, lengths_path)
+        if done == part.reached.lines:
+            return
+        part.pause()
+        if number % STRETCHES_BETWEEN_TRIMS == 0:
+            release_freed_memory()
 
 
 class Rows:
-    """The lines of a text as input rows of an encoder; counts those that are empty or cut."""
+    """The lines of a text that are still to come, as input rows of an encoder."""
 
-    def __init__(self, pretrained: Pretrained, lines: Lines, pool: str) -> None:
-        self.pretrained, self.lines, self.pool = pretrained, lines, pool
-        self.empty, self.cut = 0, 0
+    def __init__(self, pretrained: Pretrained, lines: Lines, part: Unfinished, file: VectorFile, pool: str) -> None:
+        self.pretrained, self.lines, self.part, self.file, self.pool = pretrained, lines, part, file, pool
+        self.texts = iter(lines)
+        self._ahead: deque[tuple[str, bool]] = deque()
+        """Lines whose vectors are still to come, and whether each was cut."""
 
     def __iter__(self) -> Iterator[TextRow]:
         encoder = self.pretrained.encoder
-        for text in self.lines:
-            row = text_row(encoder, self.pretrained.tokenizer, text, encoder.room)
-            self.empty += not len(row.word_starts)
-            self.cut += row.cut
+        for text in self.texts:
+            given = text.split() if self.file.splits_at_space else text
+            row = text_row(encoder, self.pretrained.tokenizer, given, encoder.room)
             if row.cut and self.pool == "words":
                 raise DataError(
                     f"{self.lines.where}: this text is longer than the {encoder.longest} pieces, marks included, "
@@ -126,90 +183,19 @@ class Rows:
                 )
             if self.pool == "first" and len(row.word_starts):
                 row = replace(row, word_starts=np.zeros(1, np.int64))
+            self._ahead.append((text, row.cut))
             yield row
 
-
-class GrowingArray:
-    """A .npy file that grows by rows, under a temporary name until it is complete; otherwise it is removed."""
-
-    def __init__(self, path: Path, row_shape: tuple[int, ...], dtype: type[np.generic]) -> None:
-        self.path = path
-        self.shape: tuple[int, ...] = (0, *row_shape)
-        self._dtype = np.dtype(dtype).newbyteorder("<")
-        self._partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> GrowingArray:
-        try:
-            with reporting(self.path):
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self._partial.open("wb", BUFFER_BYTES)
-                self._write_header()
-        except BaseException:  # __exit__ runs only after __enter__ returned, and Ctrl-C may come before
-            self.discard()
-            raise
-        return self
-
-    def add(self, rows: NDArray[Any]) -> None:
-        self.shape = (self.shape[0] + len(rows), *self.shape[1:])
-        with reporting(self.path):
-            self._opened.write(rows.astype(self._dtype, copy=False).tobytes())
-
-    def complete(self) -> None:
-        """Write the final number of rows into the header, and flush to disk."""
-        with reporting(self.path):
-            file = self._opened
-            file.seek(0)
-            self._write_header()
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-
-    def put_in_place(self) -> None:
-        with reporting(self.path):
-            os.replace(self._partial, self.path)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.discard()
-
-    def discard(self) -> None:
-        """Close and remove the temporary file, if there is one."""
-        if self._file is not None:
-            with suppress(OSError):  # closing flushes the buffer, and the disk may be full
-                self._file.close()
-        with suppress(OSError):
-            self._partial.unlink(missing_ok=True)
-
-    def _write_header(self) -> None:
-        # numpy pads the header, so that its length does not depend on the number of rows.
-        described = {"descr": self._dtype.str, "fortran_order": False, "shape": self.shape}
-        np.lib.format.write_array_header_1_0(self._opened, described)
-
-    @property
-    def _opened(self) -> IO[bytes]:
-        if self._file is None:
-            raise RuntimeError("a GrowingArray is used inside its `with` block")
-        return self._file
-
-
-@contextmanager
-def reporting(path: Path) -> Iterator[None]:
-    """Turn an OSError into a DataError of one sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}). Nothing was kept; make room there or give another --out."
-        ) from error
-
-
-def lengths_of(out: Path) -> Path:
-    return out.with_name(out.name.removesuffix(SUFFIX) + LENGTHS)
+    def finished(self, rows: Vectors, words: int) -> None:
+        """Hand on the rows of the line that was given first of those still to come."""
+        text, cut = self._ahead.popleft()
+        kept = self.file.shown(self.pretrained, text, self.pool)
+        self.part.add(rows, words=words, text=text, kept=kept, cut=cut)
 
 
 def check_out(out: Path, pool: str) -> None:
-    if out.suffix != SUFFIX:
-        raise ConfigError(f"--out must be the name of a {SUFFIX} file; got {out}.")
-    for path in [out, lengths_of(out)] if pool == "words" else [out]:
-        if path.exists():
+    """Nothing is written over; a run that was killed at its very end may have put a second file in place."""
+    file_of(out).check()
+    for path in file_of(out).places(out, pool).values():
+        if path.exists() and (path == out or not folder_of(out).exists()):
             raise ConfigError(f"{path}: is already there. Remove it, or give another --out.")

@@ -63,6 +63,11 @@ class Lines:
                     yield clean(text)
                 before += source.size
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """From the beginning; what was read of standard input is gone."""
+        return self._paths is not None
+
     def expected(self) -> int:
         """An estimate of the number of texts, from the bytes read so far; 0 if unknown."""
         return max(self.count, self.count * self._bytes // self._bytes_read) if self._bytes_read else 0

@@ -218,10 +218,14 @@ def open_table(folder: Path, texts: list[AnyText]) -> FeatureTable:
 
 def encoder_fingerprint(encoder: Encoder) -> str:
     """SHA-256 of the encoder's settings, and of its tensors with their names: weights, and vectors given ready."""
+    # Buffers that are not saved are in no state_dict.
+    return tensors_digest(encoder, {**encoder.state_dict(), **dict(encoder.named_buffers())})
+
+
+def tensors_digest(encoder: Encoder, tensors: Mapping[str, torch.Tensor]) -> str:
     settings = {key: value for key, value in settings_of(encoder.config).items() if (key, value) not in ADDED_LATER}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    # Buffers that are not saved are in no state_dict.
-    for name, tensor in {**encoder.state_dict(), **dict(encoder.named_buffers())}.items():
+    for name, tensor in tensors.items():
         digest.update(f"{name}{tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
