@@ -20,7 +20,9 @@ from headstart.cli import (
     pretrain,
     probe,
     reproduce,
+    score,
     serve,
+    similarity,
     transfer,
     weights,
 )
@@ -63,6 +65,8 @@ app.command("export")(weights.export)
 app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
 app.command("next")(next.next_words)
+app.command("score")(score.score)
+app.command("similarity")(similarity.similarity)
 app.command("neighbours")(neighbours.neighbours)
 app.command("probe")(probe.probe)
 app.command("demo")(demo.demo)

@@ -75,11 +75,20 @@ def encode(
     rows (D,), "all" or several give rows (K, D). text: - is standard input. field: the column of a table with the text.
     precision: float32, or int8, with which a BERT is faster and its vectors slightly rounded.
     """
-    out = Path(out)
-    check_out(out, pool)
-    to_rows = pick(POOLS, pool, "pool")
+    # Before a download: `encode_lines` would find the same mistakes after it.
+    pick(POOLS, pool, "pool")
+    check_out(Path(out), pool)
     lines = Lines(text, field)
     pretrained = yield from open_source(source, precision=precision)
+    return (yield from encode_lines(pretrained, lines, Path(out), layers=layers, pool=pool))
+
+
+def encode_lines(
+    pretrained: Pretrained, lines: Lines, out: Path, *, layers: Layers = "top", pool: str = "mean"
+) -> Generator[Progress, None, Encoded]:
+    """`encode` with an encoder and lines that are open."""
+    to_rows = pick(POOLS, pool, "pool")
+    check_out(out, pool)
     rows = Rows(pretrained, lines, pool)
     K, D = len(chosen_layers(layers, pretrained.encoder)), pretrained.encoder.shape[1]
     one_layer = isinstance(layers, int) or layers == "top"
