@@ -64,7 +64,7 @@ def encode(kind: str, B: int, T: int, words: str) -> Step:
 
     def step() -> int:
         for _ in range(steps_of(B * T)):
-            for _ in pretrained.encode(rows):
+            for _ in pretrained.encode_rows(rows):
                 pass
         return steps_of(B * T) * B * T
 

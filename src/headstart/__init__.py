@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headstart.estimator import CorefResolver, PairClassifier, QuestionAnswerer, RoleLabeler, Tagger, TextClassifier
     from headstart.exporting import export, import_run
     from headstart.inspection.encode import encode
+    from headstart.inspection.opened import load
     from headstart.pretrained import Pretrained
     from headstart.pretraining.pretrain import pretrain
     from headstart.transfer.classifier import Classifier, load_classifier
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from headstart.transfer.loading import load_task_model
     from headstart.transfer.task_model import TaskModel
     from headstart.transfer.transfer import transfer
-    from headstart.weights.sources import load
 
 __all__ = [
     "CheckpointError",
@@ -68,7 +68,7 @@ _LAZY = {
     "evaluate": "headstart.transfer.evaluate",
     "export": "headstart.exporting",
     "import_run": "headstart.exporting",
-    "load": "headstart.weights.sources",
+    "load": "headstart.inspection.opened",
     "load_classifier": "headstart.transfer.classifier",
     "load_task_model": "headstart.transfer.loading",
     "pretrain": "headstart.pretraining.pretrain",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from headstart.encoders.representations import Representations
 from headstart.encoders.stateful import LstmState
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.heads.plain import HEADS
+from headstart.report.html_table import html_table
 from headstart.text.building import OUT_ADVICE, building
 from headstart.text.encoding import Encoding
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
@@ -34,6 +35,15 @@ BLOCK_SENTENCES, BLOCK_BYTES = 4_096, 1 << 27
 BLOCKS_BETWEEN_TRIMS = 8
 COMPACTED = "compact"
 """The key of [data] in config.toml with the precision of a compact run."""
+ABILITIES = {
+    "masked": "fills in hidden pieces",
+    "head": "predicts the next word",
+    "next": "tells whether one sentence follows another",
+    "classify": "labels texts",
+    "tag": "labels words",
+    "span": "finds answers in a text",
+}
+"""What each head of `headstart.heads.plain.HEADS` is for."""
 Vectors = NDArray[np.float32]
 Sentence = str | Sequence[str] | Joined
 """A text, its words where they are known already, or a pair of texts."""
@@ -66,6 +76,23 @@ class Pretrained:
         heads = f", heads {', '.join(self.heads)}" if self.heads else ""
         name = f"{self.name}: " if self.name else ""
         return f"<Pretrained {name}{self.encoder.title}, {shape}, vocabulary {len(self.tokenizer):,}{heads}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is, and what it can do."""
+        K, D = self.encoder.shape
+        facts = {
+            "encoder": self.encoder.title,
+            "layers": f"{K} of {D}",
+            "vocabulary": f"{len(self.tokenizer):,} {self.encoder.units}",
+            "heads": ", ".join(self.heads) or "none",
+            "can": "; ".join(self.abilities()),
+        }
+        return html_table([self.name or self.kind, ""], facts.items())
+
+    def abilities(self) -> list[str]:
+        """What can be asked of it, in words."""
+        vectors = "vectors of words in context" if self.encoder.contextual else "a vector for each word"
+        return [vectors, *(what for head, what in ABILITIES.items() if head in self.heads)]
 
     def words(self, sentence: str) -> list[str]:
         """The words of a sentence, each of which has a vector in `represent`."""
@@ -138,7 +165,7 @@ class Pretrained:
         # One array for the block: thousands of small ones that live as long would fragment the memory.
         held = np.empty((len(chosen), ends[-1], self.encoder.shape[1]), np.float32)
         with_words = [i for i, n in enumerate(lengths) if n]
-        for batch, found in self.encode([rows[i] for i in with_words], chosen):
+        for batch, found in self.encode_rows([rows[i] for i in with_words], chosen):
             layers, seen = found.cpu().numpy(), 0
             for i in (with_words[number] for number in batch):
                 held[:, ends[i] - lengths[i] : ends[i]] = layers[:, seen : seen + lengths[i]]
@@ -147,7 +174,7 @@ class Pretrained:
         ready = (held[:, end - n : end].copy() for n, end in zip(lengths, ends, strict=True))
         yield len(rows) - len(with_words), ready
 
-    def encode(
+    def encode_rows(
         self, rows: Sequence[TextRow], layers: Sequence[int] | None = None
     ) -> Iterator[tuple[list[int], Tensor]]:
         """Batches of similar length: the rows' numbers, and the vectors of their words, row by row, (K, words, D).
@@ -174,7 +201,7 @@ class Pretrained:
                 f"A sentence has {longest} pieces with its marks, and this {self.encoder.title} reads {room}. Split it."
             )
 
-    def quantised(self) -> Pretrained:
+    def quantised(self) -> Self:
         """The same for inference in int8: faster, with nearly the same vectors. See `encoders.kernels.int8`."""
         return replace(self, encoder=self.encoder.quantised())
 

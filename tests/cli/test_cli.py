@@ -177,8 +177,8 @@ def test_help_names_every_command_and_docs_name_every_option() -> None:
     documents += (ROOT / "README.md").read_text(encoding="utf-8")
     top = headstart("--help").stdout
     with_labels = ("transfer", "evaluate", "predict", "compare", "demo")
-    single = (*with_labels, "reproduce", "get", "import", "export", "encode", "fill", "next", "neighbours", "probe")
-    single += ("layers", "attend")
+    single = (*with_labels, "reproduce", "get", "import", "export", "encode", "fill", "next", "score", "similarity")
+    single += ("neighbours", "probe", "layers", "attend")
     assert all(command in top for command in ("pretrain", *single))
     for command in (["pretrain", "static"], ["pretrain", "elmo"], ["pretrain", "bert"], *([name] for name in single)):
         shown = headstart(*command, "--help", env={"COLUMNS": "200", "PATH": ""}).stdout

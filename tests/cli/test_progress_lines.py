@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from headstart.cli import progress_lines
-from headstart.cli.progress_lines import Lines, reading_figures
+from headstart.cli.progress_lines import Lines, display, reading_figures
 from headstart.progress import Progress
 
 
@@ -52,3 +52,16 @@ def test_rates_are_in_the_unit_of_the_stage() -> None:
     assert reading_figures(Progress("learning spelling", 300, 1_200, "steps"), 3.0) == "100 steps/s, 9 s left"
     assert reading_figures(Progress("reading", 6_000_000, 12_000_000), 2.0) == "3.0 MB/s, 2 s left"
     assert reading_figures(Progress("merging", 5, 0, "parts"), 1.0) == "5 parts/s, 5 so far"
+
+
+def test_what_is_printed_beside_a_bar_goes_where_the_output_goes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bar is on the terminal; results that are printed meanwhile may be for a file."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(progress_lines, "Console", lambda **_: Console(file=terminal, force_terminal=True, width=200))
+    with display(quiet=False) as show:
+        show(Progress("scoring", 1, 2, "lines"))
+        print("a score")
+    assert "scoring" in terminal.getvalue()
+    assert capsys.readouterr().out == "a score\n"

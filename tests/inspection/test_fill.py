@@ -34,9 +34,10 @@ def test_the_guesses_are_those_of_transformers(pretrained_runs: dict[str, Path],
 
 def test_who_cannot_fill_says_so(pretrained_runs: dict[str, Path]) -> None:
     bert = headstart.load(pretrained_runs["bert"])
-    with pytest.raises(ConfigError, match="came without the masked-LM head"):
+    one_that_can = r".* bert-mini, which comes with headstart, can"
+    with pytest.raises(ConfigError, match=f"came without the masked-LM head{one_that_can}"):
         fill(replace(bert, heads={}), TEXT)
-    with pytest.raises(ConfigError, match="only a BERT fills in"):
+    with pytest.raises(ConfigError, match=f"only a BERT fills in{one_that_can}"):
         fill(headstart.load(pretrained_runs["elmo"]), TEXT)
     with pytest.raises(DataError, match=r"has no \[MASK\]"):
         fill(bert, "nobody likes it")

@@ -49,7 +49,7 @@ def test_a_second_reading_does_no_encoder_work(
     def never(*arguments: Any) -> None:
         raise AssertionError("the encoder ran again")
 
-    monkeypatch.setattr(Pretrained, "encode", never)
+    monkeypatch.setattr(Pretrained, "encode_rows", never)
     result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
 
 

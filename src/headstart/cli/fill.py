@@ -1,40 +1,67 @@
-"""`headstart fill SRC TEXT`: the pieces that a BERT predicts for each [MASK] of a text."""
+"""`headstart fill SRC TEXT`: the words that a BERT predicts for the [MASK]s of a text."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headstart.cli.options import Quiet, SourceArgument
+from headstart.cli.options import AsJson, Quiet, SourceArgument
 from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
     from headstart.inspection.fill import Guess
+    from headstart.inspection.fill_words import Filled
 
 Most = Annotated[int, typer.Option("--most", help="How many to show.")]
 
 
 def fill(
     source: SourceArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text with [MASK] in it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text with [MASK] in it, once or several times.")],
     most: Most = 5,
+    pieces: Annotated[int, typer.Option("--pieces", help="A word may have so many pieces.")] = 1,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """The most probable pieces for each [MASK] of a text."""
-    from headstart.inspection.fill import fill as run_fill
+    """The most probable words for each [MASK] of a text, and for all of them together."""
+    from headstart.inspection.fill_words import fill_words
     from headstart.weights.sources import open_source
 
     check_most(most)
-    for number, guesses in enumerate(run_fill(watched(open_source(source), quiet), text, most), start=1):
-        if number > 1:
-            typer.echo()
-        show_guesses(guesses)
+    found = fill_words(watched(open_source(source), quiet), text, most, pieces=pieces)
+    if as_json:
+        typer.echo(json.dumps(found.as_table(), ensure_ascii=False))
+        return
+    for line in lines_of(found, pieces):
+        typer.echo(line)
 
 
-def show_guesses(guesses: list[Guess]) -> None:
-    for guess in guesses:
-        typer.echo(f"{100 * guess.probability:5.1f} %  {guess.piece}")
+def lines_of(found: Filled, pieces: int) -> list[str]:
+    """A single mask that takes one piece needs no more than its probabilities."""
+    if len(found.alone) == 1:
+        return guess_lines(found.alone[0]) if pieces == 1 else together_lines(found)
+    lines = []
+    for number, guesses in enumerate(found.alone, start=1):
+        lines += [f"[MASK] {number} alone:", *guess_lines(guesses), ""]
+    return [*lines, "together:", *together_lines(found)]
+
+
+def guess_lines(guesses: Iterable[Guess]) -> list[str]:
+    return [f"{100 * guess.probability:5.1f} %  {guess.piece}" for guess in guesses]
+
+
+def together_lines(found: Filled) -> list[str]:
+    head = " log p  per piece  pieces"
+    return [
+        head,
+        *(
+            f"{one.log_probability:6.2f}  {one.per_piece:9.2f}  {one.pieces:6}  {', '.join(one.words)}"
+            for one in found.together
+        ),
+    ]
 
 
 def check_most(most: int) -> None:

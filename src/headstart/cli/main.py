@@ -22,7 +22,9 @@ from headstart.cli import (
     pretrain,
     probe,
     reproduce,
+    score,
     serve,
+    similarity,
     transfer,
     weights,
 )
@@ -65,6 +67,8 @@ app.command("export")(weights.export)
 app.command("encode")(encode.encode)
 app.command("fill")(fill.fill)
 app.command("next")(next.next_words)
+app.command("score")(score.score)
+app.command("similarity")(similarity.similarity)
 app.command("neighbours")(neighbours.neighbours)
 app.command("probe")(probe.probe)
 app.command("layers")(layers.layers)

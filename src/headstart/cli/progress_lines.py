@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,6 +42,8 @@ def display(quiet: bool) -> Iterator[Callable[[Event], None]]:
             rich_progress.TimeElapsedColumn(),
             console=console,
             transient=True,
+            # On a terminal, lines that are printed meanwhile go above the bar; those for a file must stay in it.
+            redirect_stdout=sys.stdout.isatty(),
         ) as bars:
             yield Bars(console, bars)
     else:

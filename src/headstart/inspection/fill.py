@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import torch
+import numpy as np
 from torch import Tensor
 
-from headstart.batches.rows import collate, text_row
+from headstart.batches.rows import TextRow, text_row
 from headstart.errors import ConfigError, DataError
-from headstart.heads.plain import head_logits
+from headstart.inspection.language_models import MASK, MaskedLM
 from headstart.pretrained import Pretrained
-from headstart.text.wordpiece import WordPieceTokenizer
-
-MASK = "[MASK]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +19,9 @@ class Guess:
     piece: str
     """Or a word."""
     probability: float
+
+    def as_table(self) -> dict[str, object]:
+        return {"word": self.piece, "probability": self.probability}
 
 
 def best_guesses(chances: Tensor, units: Sequence[str], most: int) -> list[Guess]:
@@ -32,25 +32,19 @@ def best_guesses(chances: Tensor, units: Sequence[str], most: int) -> list[Guess
 
 def fill(pretrained: Pretrained, text: str, most: int = 5) -> list[list[Guess]]:
     """For every [MASK] of the text, the most probable pieces, best first. most: how many, 1 or more."""
-    encoder, tokenizer, name = pretrained.encoder, pretrained.tokenizer, pretrained.name or "This encoder"
+    model = MaskedLM.of(pretrained)
+    row = row_of_masks(model, pretrained, text, most)
+    pieces = model.tokenizer.pieces
+    return [best_guesses(chances, pieces, most) for chances in model.log_probabilities([row]).exp()]
+
+
+def row_of_masks(model: MaskedLM, pretrained: Pretrained, text: str, most: int) -> TextRow:
+    """A text as a row whose words are its [MASK]s. most: how many answers are asked for."""
     if most < 1:
-        raise ConfigError(f"At least one piece must be asked for; got {most}.")
-    if not isinstance(tokenizer, WordPieceTokenizer):
-        raise ConfigError(f"{name}: only a BERT fills in hidden pieces; this is {encoder.title}.")
-    head = pretrained.heads.get("masked")
-    if head is None:
-        raise ConfigError(
-            f"{name}: came without the masked-LM head that fills in hidden pieces, so it cannot predict what {MASK} "
-            f"stands for. Its vectors and fine-tuning need no such head."
-        )
-    row = text_row(encoder, tokenizer, text)
-    places = torch.from_numpy(row.ids == tokenizer.mask)
-    if not places.any():
-        raise DataError(f"The text has no {MASK}: put it where a piece is to be filled in. Got '{text}'.")
+        raise ConfigError(f"At least one answer must be asked for; got {most}.")
+    row = text_row(model.encoder, model.tokenizer, text)
+    places = np.flatnonzero(row.ids == model.tokenizer.mask)
+    if not len(places):
+        raise DataError(f"The text has no {MASK}: put it where a word is to be filled in. Got '{text}'.")
     pretrained.check_lengths([row])
-    encoder.eval()
-    batch = collate([row])
-    with torch.no_grad():
-        top = encoder.hidden_states(batch.ids, batch.mask, batch.segments)[-1]
-        chances = head_logits("masked", head, encoder, top[:, places])[0].softmax(dim=-1)
-    return [best_guesses(row, tokenizer.pieces, most) for row in chances]
+    return replace(row, word_starts=places)

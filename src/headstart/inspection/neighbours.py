@@ -9,7 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import DataError
+from headstart.errors import ConfigError, DataError
+from headstart.inspection.abilities import one_that_can
 from headstart.pretrained import Pretrained
 from headstart.text.tokenizer import WordTokenizer
 
@@ -27,8 +28,13 @@ class Neighbour:
 
 def word_neighbours(pretrained: Pretrained, word: str, most: int = 8) -> list[Neighbour]:
     """The words of the vocabulary with the largest cosines to `word`."""
-    vectors = pretrained.encoder.word_vectors().cpu().numpy()
-    tokenizer = pretrained.tokenizer
+    encoder, tokenizer = pretrained.encoder, pretrained.tokenizer
+    if encoder.contextual:
+        raise ConfigError(
+            f"{pretrained.name or 'This encoder'}: {encoder.title} has no vector for a word alone, only for one in a "
+            f"sentence, so it cannot find the neighbours of a word alone. {one_that_can('words')}"
+        )
+    vectors = encoder.word_vectors().cpu().numpy()
     if not isinstance(tokenizer, WordTokenizer):
         raise DataError(f"{pretrained.name}: word vectors need a vocabulary of whole words; this one has word pieces.")
     words = tokenizer.vocabulary.words

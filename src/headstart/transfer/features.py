@@ -135,7 +135,7 @@ def computed(pretrained: Pretrained, rows: Mapping[AnyText, TextRow]) -> Feature
     offsets, K, D = offsets_of(listed), *pretrained.encoder.shape
     table = np.zeros((int(offsets[-1]), K, D), dtype=np.float32)
     with_words = [number for number, row in enumerate(listed) if len(row.word_starts)]
-    for numbers, words in pretrained.encode([listed[number] for number in with_words]):
+    for numbers, words in pretrained.encode_rows([listed[number] for number in with_words]):
         place(table, offsets, [with_words[number] for number in numbers], words)
     cut = np.array([row.cut for row in listed], dtype=bool)
     return FeatureTable({text: number for number, text in enumerate(rows)}, offsets, table, cut)
@@ -173,7 +173,7 @@ def compute(
     offsets = offsets_of(rows)
     table: NDArray[Any] | None = None
     done = 0
-    for numbers, words in pretrained.encode(rows):
+    for numbers, words in pretrained.encode_rows(rows):
         if table is None:
             table = new_table(folder, (int(offsets[-1]), *pretrained.encoder.shape), precision)
         place(table, offsets, numbers, words)
