@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,6 @@ from typing import TextIO
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from headstart.errors import HeadstartError
@@ -82,35 +82,42 @@ def add_refusals(app: FastAPI) -> None:
     """Whatever goes wrong is a sentence under the key `detail`."""
 
     @app.exception_handler(UnknownModelError)
-    async def unknown(_: Request, error: UnknownModelError) -> JSONResponse:
+    async def unknown(_: Request, error: UnknownModelError) -> Response:
         return refusal(404, str(error))
 
     @app.exception_handler(HeadstartError)
-    async def unusable(_: Request, error: HeadstartError) -> JSONResponse:
+    async def unusable(_: Request, error: HeadstartError) -> Response:
         return refusal(422, str(error))
 
     @app.exception_handler(OverloadError)
-    async def overloaded(_: Request, error: OverloadError) -> JSONResponse:
+    async def overloaded(_: Request, error: OverloadError) -> Response:
         return refusal(503, str(error), {"Retry-After": str(error.seconds)})
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        if request.method == "POST" and not is_json(request.headers.get("content-type", "")):
+            return refusal(415, "Send the body as JSON, with the header 'Content-Type: application/json'.")
         return refusal(422, as_sentence(error.errors()))
 
     @app.exception_handler(HTTPException)
-    async def other(_: Request, error: HTTPException) -> JSONResponse:
+    async def other(_: Request, error: HTTPException) -> Response:
         headers = dict(error.headers) if error.headers else None
         return refusal(error.status_code, f"{error.detail}.", headers)
 
 
-def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"detail": sentence}, status, headers)
+def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    """In ASCII, because a sentence may quote half of a surrogate pair that the client sent, and UTF-8 has none."""
+    return Response(json.dumps({"detail": sentence}), status, headers, media_type="application/json")
+
+
+def is_json(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower() == "application/json"
 
 
 def as_sentence(errors: Sequence[dict[str, object]]) -> str:
     """The first of pydantic's errors, and how many more there are."""
     first, *others = errors
     place = first.get("loc")
-    where = ".".join(str(part) for part in place if part != "body") if isinstance(place, tuple) else ""
-    more = f" (and {len(others)} more)" if others else ""
+    where = ".".join(f"{part:.60}" for part in map(str, place) if part != "body") if isinstance(place, tuple) else ""
+    more = f" (and {len(others):,} more)" if others else ""
     return f"{where or 'the body'}: {first.get('msg')}{more}."

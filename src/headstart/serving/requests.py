@@ -85,14 +85,14 @@ class ModelsAnswer(Body):
     models: list[Facts]
 
 
-class Represented(Body):
+class RepresentedText(Body):
     words: list[str]
     vectors: list[Any]
     """One for each word, or one; of several layers, one for each layer in these."""
 
 
 class RepresentAnswer(Body):
-    texts: list[Represented]
+    texts: list[RepresentedText]
 
 
 class GuessAnswer(Body):
