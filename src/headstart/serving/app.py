@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import TextIO
 
@@ -16,24 +17,35 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from headstart.encoders.kernels.memory import release_freed_memory
 from headstart.errors import HeadstartError
 from headstart.serving.api import Answering, routes
 from headstart.serving.batching import Batcher, Bounds, OverloadError
 from headstart.serving.guard import App, Guard, Rules
+from headstart.serving.limits import Limits
 from headstart.serving.models import Models, UnknownModelError
 from headstart.serving.records import Figures, Recorded
+from headstart.serving.reference import reference_page
 from headstart.serving.runs import Shelf
 
 PAGE_FILES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+RELEASE_EVERY = 100
+"""Batches, whose answers are made in one thread and freed in another: the C allocator keeps gaps between them."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr, runs: Path | None = None) -> App:
     """rules: whom the server answers, and how much; log: for a line about each request; runs: a folder of trainings and
     comparisons to be shown."""
-    figures: Figures
-    batcher = Batcher(Bounds(waiting=rules.limits.waiting), watch=lambda items: figures.batches.observe(items))
     figures = Figures(lambda: batcher.waiting)
+    batches = count(1)
+
+    def watch(items: int) -> None:
+        figures.batches.observe(items)
+        if next(batches) % RELEASE_EVERY == 0:
+            release_freed_memory()
+
+    batcher = Batcher(Bounds(waiting=rules.limits.waiting), watch)
 
     @asynccontextmanager
     async def until_stopped(_: FastAPI) -> AsyncIterator[None]:
@@ -46,6 +58,7 @@ def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr, runs: Path
     app.include_router(routes(Answering(models, batcher, rules.limits, Shelf(runs))))
     add_watching(app, figures)
     add_page(app)
+    add_reference(app, rules.limits)
     add_refusals(app)
     return Recorded(Guard(app, rules), figures, log)
 
@@ -56,6 +69,12 @@ def add_page(app: FastAPI) -> None:
         kind = PAGE_FILES[file.name.rpartition(".")[2]]
         path = "/" if file.name == "index.html" else f"/page/{file.name}"
         app.add_api_route(path, partial(page_file, file.read_bytes(), kind), include_in_schema=False)
+
+
+def add_reference(app: FastAPI, limits: Limits) -> None:
+    """FastAPI's own page would load scripts from elsewhere."""
+    page = reference_page(app.openapi(), limits).encode()
+    app.add_api_route("/api/docs", partial(page_file, page, "text/html"), include_in_schema=False)
 
 
 async def page_file(content: bytes, kind: str) -> Response:
