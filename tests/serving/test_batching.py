@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -105,6 +105,75 @@ def test_a_job_larger_than_all_bounds_is_computed_alone(batcher: Callable[..., B
     doubling.may_go.set()
     one = batcher(items=2, waiting=2)
     assert asyncio.run(one.ask(work(doubling), [1, 2, 3, 4], 10)) == [2, 4, 6, 8]
+
+
+def test_a_large_job_is_computed_in_parts_and_others_have_their_turn(
+    batcher: Callable[..., Batcher], doubling: Doubling
+) -> None:
+    one, other = batcher(items=2), Doubling()
+    other.may_go.set()
+    large = one.ask(work(doubling), [1, 2, 3, 4, 5], 10)
+    found = asyncio.run(together(doubling, large, one.ask(work(other, "other"), [7], 10)))
+    assert found == [[2, 4, 6, 8, 10], [14]]
+    assert doubling.batches == [[1, 2], [3, 4], [5]]
+
+
+def test_the_rest_of_a_job_that_was_given_up_is_not_computed(
+    batcher: Callable[..., Batcher], doubling: Doubling
+) -> None:
+    def few(results: Sequence[Any]) -> None:
+        if 4 in results:
+            raise ValueError("too much")
+
+    one = batcher(items=1)
+    jobs = [one.ask(work(doubling), [1, 2, 3], 10, few), one.ask(work(doubling), [4], 10)]
+    found = asyncio.run(together(doubling, *jobs))
+    assert (str(found[0]), found[1]) == ("too much", [8])
+    assert doubling.batches == [[1], [4], [2]]
+
+
+def test_a_result_may_be_what_went_wrong_with_its_item(batcher: Callable[..., Batcher]) -> None:
+    def halves(items: list[int]) -> list[Any]:
+        return [ValueError(f"odd: {item}") if item % 2 else item // 2 for item in items]
+
+    one, halving = batcher(), Work("halve", halves, size=lambda item: 1)
+
+    async def asked() -> list[Any]:
+        return await asyncio.gather(*(one.ask(halving, [n], 10) for n in (2, 3, 4)), return_exceptions=True)
+
+    found = asyncio.run(asked())
+    assert (found[0], str(found[1]), found[2]) == ([1], "odd: 3", [2])
+
+
+@pytest.mark.parametrize("error", [SystemExit("panic"), StopIteration("no more"), KeyboardInterrupt()], ids=repr)
+def test_whatever_is_raised_the_next_job_is_computed(
+    batcher: Callable[..., Batcher], doubling: Doubling, error: BaseException
+) -> None:
+    def panics(items: list[int]) -> list[int]:
+        raise error
+
+    doubling.may_go.set()
+    one = batcher()
+    with pytest.raises(RuntimeError, match=type(error).__name__):
+        asyncio.run(one.ask(Work("panic", panics, size=lambda item: 1), [1], 10))
+    assert asyncio.run(one.ask(work(doubling), [2], 10)) == [4]
+
+
+def test_who_left_takes_no_room(batcher: Callable[..., Batcher], doubling: Doubling) -> None:
+    one = batcher(waiting=3)
+
+    async def in_turn() -> list[Any]:
+        first, left = await held_up(doubling, one.ask(work(doubling), [0], 10), one.ask(work(doubling), [1, 2, 3], 10))
+        left.cancel()
+        await asyncio.wait([left])
+        assert one.waiting == 0
+        last = asyncio.ensure_future(one.ask(work(doubling), [4, 5], 10))
+        await asyncio.sleep(0)
+        doubling.may_go.set()
+        return await asyncio.gather(first, last)
+
+    assert asyncio.run(in_turn()) == [[0], [8, 10]]
+    assert doubling.batches == [[0], [4, 5]]
 
 
 def test_nobody_computes_for_someone_who_left(batcher: Callable[..., Batcher], doubling: Doubling) -> None:

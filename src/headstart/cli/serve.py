@@ -47,10 +47,13 @@ def serve(
     from headstart.serving.limits import Limits
     from headstart.serving.models import open_models
 
+    if token == "":
+        raise ConfigError("--token has no characters; leave it out, or give one.")
     bound, address = listen(Address(host, port))
     with bound:
         models = watched(open_models(sources, precision), quiet)
-        rules = Rules(frozenset((*LOOPBACK, host.lower(), *map(str.lower, allow_host or ()))), Limits(), token)
+        hosts = frozenset((*LOOPBACK, address.name.lower(), *map(str.lower, allow_host or ())))
+        rules = Rules(hosts, Limits(), token)
         app = build_app(models, rules, runs=runs)
         if not quiet:
             names = ", ".join(one.name for one in models)

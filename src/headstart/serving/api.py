@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
 
 from headstart.config import Table
-from headstart.errors import ConfigError, DataError
+from headstart.errors import ConfigError, DataError, HeadstartError
 from headstart.inspection.contexts import Contexts, compare_contexts
 from headstart.inspection.fill import Guess, fill
 from headstart.inspection.neighbours import word_neighbours
@@ -40,7 +41,7 @@ from headstart.serving.requests import (
     Refusal,
     RepresentAnswer,
     RepresentBody,
-    Represented,
+    RepresentedText,
     RunFacts,
     RunsAnswer,
 )
@@ -48,10 +49,16 @@ from headstart.serving.runs import Shelf
 from headstart.text.formats import clean
 from headstart.transfer.task_model import TaskModel
 
+ReadT = TypeVar("ReadT")
+
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Refusal, "description": "The body is no JSON."},
+    401: {"model": Refusal, "description": "The server was started with a token, and the request does not have it."},
+    403: {"model": Refusal, "description": "The server has another name, or a page of another site asked."},
     404: {"model": Refusal, "description": "No model of that name is served."},
+    408: {"model": Refusal, "description": "The body did not arrive in time."},
     413: {"model": Refusal, "description": "The body is too long."},
+    415: {"model": Refusal, "description": "The body is not said to be JSON."},
     422: {"model": Refusal, "description": "The body is not what was wanted, or the model cannot do this."},
     429: {"model": Refusal, "description": "This client has too many requests under way."},
     503: {"model": Refusal, "description": "The server has too much to do; try again after Retry-After seconds."},
@@ -59,6 +66,9 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+
+
+MOST_KEYS_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +80,41 @@ class Answering:
     limits: Limits
     shelf: Shelf
 
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by who reads logs, which may be long, so that only one is in memory at a time."""
+
     async def each(
-        self, kind: tuple[object, ...], compute: Callable[[list[Any]], Sequence[Any]], items: Sequence[Any]
+        self,
+        kind: tuple[object, ...],
+        compute: Callable[[list[Any]], Sequence[Any]],
+        items: Sequence[Any],
+        accept: Callable[[Sequence[Any]], None] = lambda results: None,
     ) -> list[Any]:
-        return await self.batcher.ask(Work(kind, compute, size_of), items, self.limits.seconds)
+        return await self.batcher.ask(Work(kind, compute, size_of), items, self.limits.seconds, accept)
 
     async def alone(self, kind: tuple[object, ...], compute: Callable[[Any], Any], item: Any) -> Any:
         """For what is not computed together with other requests, but in their turn."""
-        (found,) = await self.each(kind, lambda items: [compute(one) for one in items], [item])
+        (found,) = await self.each(kind, partial(one_by_one, compute), [item])
         return found
+
+    async def read(self, reader: Callable[..., ReadT], *given: str) -> ReadT:
+        async with self.reading:
+            return await asyncio.to_thread(reader, *given)
+
+    def check_numbers(self) -> Callable[[Sequence[Represented]], None]:
+        """Of one answer: refuses more numbers than it may have."""
+        count = 0
+
+        def check(results: Sequence[Represented]) -> None:
+            nonlocal count
+            count += sum(one.vectors.size for one in results)
+            if count > self.limits.numbers:
+                raise DataError(
+                    f"The vectors have more than {self.limits.numbers:,} numbers. Ask for fewer texts, one layer, or "
+                    "pool 'mean'."
+                )
+
+        return check
 
     def check(self, texts: Sequence[str], where: str) -> None:
         if len(texts) > self.limits.texts:
@@ -89,6 +125,17 @@ class Answering:
                     f"{where}: text {number + 1} has {len(text):,} characters; at most {self.limits.characters:,} are "
                     "taken. Split it."
                 )
+
+
+def one_by_one(compute: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Of each item its result, or what went wrong with it, which is nothing to the others."""
+    found: list[Any] = []
+    for item in items:
+        try:
+            found.append(compute(item))
+        except HeadstartError as error:
+            found.append(error)
+    return found
 
 
 def size_of(item: object) -> int:
@@ -102,7 +149,7 @@ def size_of(item: object) -> int:
 
 def routes(answering: Answering) -> APIRouter:
     api = APIRouter(prefix="/api", responses=REFUSALS)
-    models = answering.models
+    models, shelf = answering.models, answering.shelf
 
     @api.get("/models", response_model_exclude_none=True)
     async def list_models() -> ModelsAnswer:
@@ -116,7 +163,8 @@ def routes(answering: Answering) -> APIRouter:
         pretrained = models.encoder(body.model, "represent")
         compute = partial(represented, pretrained, body.layers, body.pool)
         kind = ("represent", body.model, body.layers, body.pool)
-        return RepresentAnswer(texts=await answering.each(kind, compute, body.texts))
+        found = await answering.each(kind, compute, body.texts, answering.check_numbers())
+        return RepresentAnswer(texts=[RepresentedText(words=one.words, vectors=one.vectors.tolist()) for one in found])
 
     @api.post("/contexts")
     async def contexts(body: ContextsBody) -> ContextsAnswer:
@@ -163,20 +211,22 @@ def routes(answering: Answering) -> APIRouter:
         return GuessesAnswer(guesses=[as_guesses(found)])
 
     @api.get("/runs")
-    def list_runs() -> RunsAnswer:
+    async def list_runs() -> RunsAnswer:
         """Trainings, running or done, and comparisons."""
-        shelf = answering.shelf
-        return RunsAnswer(runs=[RunFacts(**facts) for facts in shelf.runs()], comparisons=shelf.comparisons())
+        runs = await answering.read(shelf.runs)
+        return RunsAnswer(
+            runs=[RunFacts(**facts) for facts in runs], comparisons=await answering.read(shelf.comparisons)
+        )
 
     @api.post("/curve")
-    def curve(body: CurveBody) -> CurveAnswer:
+    async def curve(body: CurveBody) -> CurveAnswer:
         """The loss of a training and its evaluations, as far as it has come."""
-        return CurveAnswer(**asdict(answering.shelf.curve(body.run)))
+        return CurveAnswer(**asdict(await answering.read(shelf.curve, body.run)))
 
     @api.get("/report", response_class=Response)
-    def report(comparison: Annotated[str, Query(max_length=1_000)]) -> Response:
+    async def report(comparison: Annotated[str, Query(max_length=1_000)]) -> Response:
         """The report of a comparison, as a page by itself that can load and run nothing."""
-        page = answering.shelf.report(comparison)
+        page = await answering.read(shelf.report, comparison)
         return Response(page, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY})
 
     @api.post("/predict")
@@ -200,11 +250,20 @@ def contexts_of(pretrained: Pretrained, asked: tuple[str, str, str | None]) -> C
 
 def check_keys(given: Mapping[str, str], wanted: Sequence[str], where: str) -> None:
     if set(given) != set(wanted):
-        raise DataError(f"{where} has the keys {', '.join(sorted(given)) or 'none'}; wanted {' and '.join(wanted)}.")
+        keys = ", ".join(f"{key:.60}" for key in sorted(given)[:MOST_KEYS_TOLD]) or "none"
+        raise DataError(f"{where} has the keys {keys}; wanted {' and '.join(wanted)}.")
 
 
 def as_guesses(guesses: Sequence[Guess]) -> list[GuessAnswer]:
     return [GuessAnswer(word=one.piece, probability=one.probability) for one in guesses]
+
+
+@dataclass(frozen=True, slots=True)
+class Represented:
+    """A text's words and vectors: one for each word, or one; of several layers, one for each layer in these."""
+
+    words: list[str]
+    vectors: Vectors
 
 
 def represented(pretrained: Pretrained, layers: Any, pool: str, texts: list[str]) -> list[Represented]:
@@ -213,7 +272,7 @@ def represented(pretrained: Pretrained, layers: Any, pool: str, texts: list[str]
     found = []
     for text, vectors in zip(cleaned, pretrained.represent(cleaned, layers), strict=True):
         rows = vectors.transpose(1, 0, 2) if pool == "words" else mean_row(vectors)
-        found.append(Represented(words=pretrained.words(text), vectors=(rows[:, 0] if one_layer else rows).tolist()))
+        found.append(Represented(pretrained.words(text), rows[:, 0] if one_layer else rows))
     return found
 
 

@@ -7,9 +7,9 @@ import hmac
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from headstart.serving.limits import Limits
 
@@ -19,8 +19,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN_TO_ALL = ("/api/health", "/api/ready")
-"""Asked by machines that watch the server, without a token."""
+OPEN_TO_ALL = ("/api/health", "/api/ready", "/api/docs")
+"""Without a token: what machines that watch the server ask for, and what holds nothing of its models."""
+PAGES = ("/", "/api/docs")
+"""Another site may link to them."""
+OWN_PAGES = ("same-origin", "none")
+"""Values of Sec-Fetch-Site: the explorer asks, or the user typed the address."""
 SAFE_HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'",
@@ -29,7 +33,10 @@ SAFE_HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
 }
+DISCARDING_SECONDS = 2.0
+"""A refused client may still be sending. Closing at once would reset the connection, and it might never read why."""
 
 
 class Refused(Exception):  # noqa: N818 - it is no error of the server's
@@ -78,7 +85,7 @@ class Guard:
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, client: str) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         try:
-            check_caller(headers, self.rules.hosts)
+            check_caller(scope["path"], headers, self.rules.hosts)
             check_token(scope["path"], headers, self.rules.token)
             if self.under_way[client] > self.rules.limits.per_client:
                 raise Refused(
@@ -86,20 +93,51 @@ class Guard:
                 )
             body = await whole_body(headers, receive, self.rules.limits)
         except Refused as refused:
-            await answer(send, refused.status, str(refused), refused.headers)
+            closing = {"connection": "close"} if has_body(headers) else {}
+            await refuse(refused.status, str(refused), {**refused.headers, **closing}, receive, send)
             return
         if body is not None:
-            await self.app(scope, replayed(body, receive), send)
+            await while_connected(self.app(scope, replayed(body, receive), send), receive)
 
 
-def check_caller(headers: dict[str, str], hosts: frozenset[str]) -> None:
-    """A page of another site in the same browser may send requests here, but under its own name (Origin), or under a
-    name of its own that it lets point to this machine (Host)."""
+def has_body(headers: dict[str, str]) -> bool:
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
+async def refuse(status: int, sentence: str, headers: dict[str, str], receive: Receive, send: Send) -> None:
+    """The whole answer at once; it ends only when the client has sent its body, or for too long."""
+    start, body = messages_of(status, sentence, headers)
+    await send(start)
+    await send({**body, "more_body": True})
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DISCARDING_SECONDS):
+            while (await receive()).get("more_body"):
+                pass
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def while_connected(answering: Awaitable[None], receive: Receive) -> None:
+    """Until it is answered, or the client has left: nobody then waits for what it asked. receive: after the body."""
+    task, gone = asyncio.ensure_future(answering), asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def check_caller(path: str, headers: dict[str, str], hosts: frozenset[str]) -> None:
+    """A page of another site in the same browser may send requests here, but under its own name (Origin), as one of
+    another site (Sec-Fetch-Site), or under a name of its own that it lets point to this machine (Host)."""
     host = headers.get("host", "")
     if host_name(host) not in hosts:
         raise Refused(403, "This server does not answer under that name. Start it with --host, or --allow-host, NAME.")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    from_elsewhere = headers.get("sec-fetch-site", "none") not in OWN_PAGES and path not in PAGES
+    if (origin is not None and origin.partition("://")[2] != host) or from_elsewhere:
         raise Refused(403, "Requests from pages of other sites are not answered.")
 
 
@@ -113,7 +151,7 @@ def check_token(path: str, headers: dict[str, str], token: str | None) -> None:
     if token is None or not asked:
         return
     scheme, _, given = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode("latin-1"), token.encode()):
         raise Refused(
             401, "A token is needed: send the header 'Authorization: Bearer TOKEN'.", {"www-authenticate": "Bearer"}
         )
@@ -121,9 +159,8 @@ def check_token(path: str, headers: dict[str, str], token: str | None) -> None:
 
 async def whole_body(headers: dict[str, str], receive: Receive, limits: Limits) -> bytes | None:
     """What the client sends, if it is not too long and does not take too long; None: the client has left."""
-    too_long = Refused(413, f"The body is longer than {limits.body:,} bytes.", {"connection": "close"})
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > limits.body:
+    too_long = Refused(413, f"The body is longer than {limits.body:,} bytes.")
+    if int(headers.get("content-length", "0")) > limits.body:  # the parser takes nothing but a number of 64 bits
         raise too_long
     parts, size = [], 0
     try:
@@ -139,8 +176,7 @@ async def whole_body(headers: dict[str, str], receive: Receive, limits: Limits) 
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:
-        sentence = f"The body did not arrive within {limits.body_seconds:g} seconds."
-        raise Refused(408, sentence, {"connection": "close"}) from None
+        raise Refused(408, f"The body did not arrive within {limits.body_seconds:g} seconds.") from None
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
@@ -168,9 +204,14 @@ def with_headers(send: Send) -> Send:
     return add
 
 
-async def answer(send: Send, status: int, sentence: str, headers: dict[str, str]) -> None:
+async def answer(send: Send, status: int, sentence: str) -> None:
+    for message in messages_of(status, sentence, {}):
+        await send(message)
+
+
+def messages_of(status: int, sentence: str, headers: dict[str, str]) -> tuple[Message, Message]:
     body = json.dumps({"detail": sentence}).encode()
     own = {"content-type": "application/json", "content-length": str(len(body)), **headers}
     listed = [(name.encode(), value.encode()) for name, value in own.items()]
-    await send({"type": "http.response.start", "status": status, "headers": listed})
-    await send({"type": "http.response.body", "body": body})
+    start: Message = {"type": "http.response.start", "status": status, "headers": listed}
+    return start, {"type": "http.response.body", "body": body}

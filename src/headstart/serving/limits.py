@@ -19,6 +19,9 @@ class Limits(Section):
     characters: int = Field(default=20_000, ge=1)
     """Of one text."""
 
+    numbers: int = Field(default=1_000_000, ge=1)
+    """Of the vectors in one answer: 20 MB of JSON."""
+
     waiting: int = Field(default=512, ge=1)
     """Texts that wait for an answer, of all requests; more are turned away with 503."""
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
+from headstart.config import Table
 from headstart.serving.guard import App, Message, Receive, Scope, Send, answer
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -67,7 +70,7 @@ class Recorded:
         except Exception as error:
             bug = described(error)
             if not status:
-                await answer(watched, 500, "Something went wrong in the server; its log tells where.", {})
+                await answer(watched, 500, "Something went wrong in the server; its log tells where.")
         finally:
             self._record(scope, status, time.perf_counter() - began, bug)
 
@@ -76,14 +79,22 @@ class Recorded:
         method = scope["method"] if scope["method"] in METHODS else "other"
         self.figures.requests.labels(method, route, status).inc()
         self.figures.seconds.labels(route).observe(seconds)
-        line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "method": method,
-            "route": route,
-            "status": status,
-            "milliseconds": round(1000 * seconds, 1),
-        }
-        print(json.dumps(line | ({"bug": bug} if bug else {})), file=self.log, flush=True)
+        line = {"method": method, "route": route, "status": status, "milliseconds": round(1000 * seconds, 1)}
+        with suppress(OSError, ValueError):  # the log may be a pipe that nobody reads any more
+            print(json_line(line | ({"bug": bug} if bug else {})), file=self.log, flush=True)
+
+
+class JsonLines(logging.Formatter):
+    """For what uvicorn says: like the lines of requests, without what an error says."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        error = record.exc_info[1] if record.exc_info else None
+        line = {"level": record.levelname.lower(), "event": record.getMessage().strip()}
+        return json_line(line | ({"bug": described(error)} if error else {}))
+
+
+def json_line(line: Table) -> str:
+    return json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())} | line)
 
 
 def route_of(scope: Scope) -> str:
@@ -92,7 +103,7 @@ def route_of(scope: Scope) -> str:
     return str(getattr(route, "path", "none"))
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """Its kind and the place it was raised at; what it says may hold a user's text."""
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MOST_TEXTS, MOST_CHARACTERS = 1_000, 1_000_000
 """Whatever a server's own limits are: those of the schema."""
-Text = Annotated[str, Field(max_length=MOST_CHARACTERS, description="Plain text.")]
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS)]
 Model = Annotated[str, Field(min_length=1, max_length=200, description="The name of a model, as /api/models lists it.")]
 Most = Annotated[int, Field(ge=1, le=100, description="How many to give.")]
@@ -18,9 +18,16 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True, protected_namespaces=())
 
 
+def shown_with(example: dict[str, Any]) -> ConfigDict:
+    """The settings of a body whose schema has an example."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
 class RepresentBody(Body):
+    model_config = shown_with({"model": "bert-mini", "texts": ["A bank by the river.", "A bank lends money."]})
     model: Model
     texts: Texts
+    """Each has its own vectors."""
     layers: Literal["top", "all"] | Annotated[int, Field(ge=-100, le=100)] = "top"
     """The top layer, all of them, or the one with this number, from 0."""
     pool: Literal["mean", "words"] = "mean"
@@ -28,12 +35,14 @@ class RepresentBody(Body):
 
 
 class NeighboursBody(Body):
+    model_config = shown_with({"model": "words-mini", "word": "film", "most": 3})
     model: Model
     word: Annotated[str, Field(min_length=1, max_length=200)]
     most: Most = 8
 
 
 class FillBody(Body):
+    model_config = shown_with({"model": "bert-mini", "text": "The [MASK] was very good.", "most": 3})
     model: Model
     text: Text
     """With [MASK] where something is to be filled in."""
@@ -41,6 +50,7 @@ class FillBody(Body):
 
 
 class NextBody(Body):
+    model_config = shown_with({"model": "elmo-mini", "text": "the film was", "most": 3})
     model: Model
     text: Text
     """The words so far."""
@@ -50,14 +60,17 @@ class NextBody(Body):
 
 
 class ContextsBody(Body):
+    model_config = shown_with({"first": "A bank by the river.", "second": "A bank lends money.", "word": "bank"})
     first: Text
+    """A sentence."""
     second: Text
-    """Two sentences that share a word."""
+    """Another one that shares a word with it."""
     word: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """The word to compare; left out, the longest that both have."""
 
 
 class PredictBody(Body):
+    model_config = shown_with({"model": "sentiment", "inputs": [{"text": "A warm, funny film."}]})
     model: Model
     inputs: Annotated[list[dict[str, Text]], Field(min_length=1, max_length=MOST_TEXTS)]
     """What to answer: objects with the keys that /api/models names as `asks`, such as {"text": "..."}."""
@@ -85,14 +98,14 @@ class ModelsAnswer(Body):
     models: list[Facts]
 
 
-class Represented(Body):
+class RepresentedText(Body):
     words: list[str]
     vectors: list[Any]
     """One for each word, or one; of several layers, one for each layer in these."""
 
 
 class RepresentAnswer(Body):
-    texts: list[Represented]
+    texts: list[RepresentedText]
 
 
 class GuessAnswer(Body):
@@ -149,6 +162,7 @@ class RunsAnswer(Body):
 
 
 class CurveBody(Body):
+    model_config = shown_with({"run": "elmo"})
     run: Annotated[str, Field(max_length=1_000, description="The name of a run, as /api/runs lists it.")]
 
 

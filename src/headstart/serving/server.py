@@ -7,12 +7,21 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from headstart.config import Table
 from headstart.errors import ConfigError
 from headstart.serving.connection import GuardedConnection
 from headstart.serving.guard import App
+from headstart.serving.records import JsonLines
 
 KEEP_ALIVE, LAST_ANSWERS = 5, 30
 """Seconds that an idle connection stays open, and that requests under way have left when the server stops."""
+LOGGING: Table = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": JsonLines}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "loggers": {name: {"handlers": ["stderr"], "level": "WARNING"} for name in ("uvicorn", "asyncio")},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +29,13 @@ class Address:
     host: str
     port: int
 
+    @property
+    def name(self) -> str:
+        """The host as a URL has it."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{self.name}:{self.port}"
 
 
 def listen(address: Address) -> tuple[socket.socket, Address]:
@@ -49,7 +62,7 @@ def run(app: App, bound: socket.socket) -> None:
 def settings_of_server(app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        log_level="warning",
+        log_config=LOGGING,
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE,
