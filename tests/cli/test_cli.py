@@ -106,8 +106,14 @@ def test_neighbours_of_a_word_and_of_a_word_in_a_sentence(corpus: Path, tmp_path
     assert all(re.fullmatch(r" *-?\d\.\d{3}  \S+", line) for line in words)
     refused = headstart("neighbours", tmp_path / "bert", "film")
     assert (refused.returncode, "depends on its sentence" in refused.stderr) == (2, True)
-    found = headstart("neighbours", tmp_path / "bert", "film", "--in", "Nobody likes the film .", "--among", corpus)
-    assert found.stdout.splitlines()[0].startswith(" 1.000  film:")
+    options = ("--among", corpus, "--static", tmp_path / "static", "--words", "500", "--quiet")
+    found = headstart("neighbours", tmp_path / "bert", "Nobody likes the [film] .", *options)
+    title, *occurrences, blank, static_title = found.stdout.splitlines()[:11]
+    assert title.startswith("bert, layer 2: nearest of 50")
+    assert all(re.fullmatch(r" *-?\d\.\d{3}  .*\[\w+\].*", line) for line in occurrences)
+    assert (len(occurrences), blank) == (8, "")
+    assert static_title == "static: nearest words to 'film', whatever its sentence"
+    assert found.stdout.splitlines()[11:14] == words
 
 
 SHORT = {
@@ -178,7 +184,7 @@ def test_help_names_every_command_and_docs_name_every_option() -> None:
     top = headstart("--help").stdout
     with_labels = ("transfer", "evaluate", "predict", "compare", "demo")
     single = (*with_labels, "reproduce", "get", "import", "export", "encode", "fill", "next", "score", "similarity")
-    single += ("neighbours", "probe", "layers", "attend")
+    single += ("neighbours", "senses", "probe", "layers", "attend")
     assert all(command in top for command in ("pretrain", *single))
     for command in (["pretrain", "static"], ["pretrain", "elmo"], ["pretrain", "bert"], *([name] for name in single)):
         shown = headstart(*command, "--help", env={"COLUMNS": "200", "PATH": ""}).stdout

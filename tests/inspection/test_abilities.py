@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import headstart
@@ -14,7 +15,8 @@ from headstart.weights.catalogue import catalogue
 DOES: dict[Ability, Callable[[Opened], object]] = {
     "masks": lambda model: model.fill("A [MASK] film ."),
     "next words": lambda model: model.next_words("A good"),
-    "words": lambda model: model.neighbours("film"),
+    "words": lambda model: model.neighbours("film").neighbours,
+    "contexts": lambda model: np.ptp([R[-1, 1] for R in model.represent(["a film", "old film"])], axis=0).any(),
 }
 
 

@@ -9,8 +9,9 @@ import torch
 import headstart
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import DataError
-from headstart.inspection.neighbours import neighbours_in_context, word_neighbours
+from headstart.inspection.neighbours import neighbours, row_of, word_neighbours
 from headstart.pretrained import Pretrained
+from headstart.progress import result_of
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 
@@ -38,12 +39,12 @@ def test_an_unknown_word_is_refused(vectors: Pretrained) -> None:
         word_neighbours(vectors, "up")
 
 
-def test_in_context_the_same_sentence_is_nearest(corpus: Path, tmp_path: Path) -> None:
-    list(headstart.pretrain("elmo", corpus, out=tmp_path / "run", size="tiny", steps=2))
-    encoder = headstart.load(tmp_path / "run")
-    sentences = ["A dog hates the music .", "Nobody likes the film .", "The cat writes old songs ."]
-    found = neighbours_in_context(encoder, "Nobody likes the film .", "film", sentences)
-    assert (found[0].word, found[0].sentence) == ("film", "Nobody likes the film .")
-    assert found[0].cosine == pytest.approx(1.0, abs=1e-5)
-    with pytest.raises(DataError, match="'play' is not a word of the sentence"):
-        neighbours_in_context(encoder, "Nobody likes the film .", "play", sentences)
+def test_neighbours_of_a_word_as_a_table_and_in_a_notebook(vectors: Pretrained) -> None:
+    found = result_of(neighbours(vectors, "north", most=1))
+    assert found.as_table()["neighbours"] == [{"word": "northeast", "cosine": pytest.approx(3 / 13**0.5)}]
+    assert "<td>northeast</td>" in found._repr_html_()
+
+
+def test_word_pieces_have_no_neighbours_of_their_own(pretrained_runs: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match="word pieces"):
+        row_of(headstart.load(pretrained_runs["bert"]), "film")

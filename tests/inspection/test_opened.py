@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ import pytest
 import headstart
 from headstart.errors import ConfigError
 from headstart.inspection.fill_words import fill_words
-from headstart.inspection.neighbours import word_neighbours
+from headstart.inspection.neighbours import neighbours
 from headstart.inspection.next_words import generate, next_words
 from headstart.inspection.opened import Opened
 from headstart.inspection.probe import probe
 from headstart.inspection.score import score_all
 from headstart.inspection.scored_pairs import ScoredPair
+from headstart.inspection.sense_clusters import sense_clusters
 from headstart.inspection.similarity import similarity
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of
@@ -50,7 +52,7 @@ def test_methods_call_the_functions(
     pretrained_runs: dict[str, Path], tagged_files: tuple[Path, Path], labelled: tuple[Path, Path], tmp_path: Path
 ) -> None:
     words, elmo, bert = (headstart.load(pretrained_runs[kind]) for kind in ("static", "elmo", "bert"))
-    assert words.neighbours("film", 3) == word_neighbours(words, "film", 3)
+    assert words.neighbours("film", 3) == result_of(neighbours(words, "film", most=3))
     masks = "the [MASK] likes [MASK] ."
     assert bert.fill(masks, 2, pieces=2) == fill_words(bert, masks, 2, pieces=2)
     assert list(elmo.next_words("nobody", 4, backward=True).guesses) == next_words(elmo, "nobody", 4, backward=True)
@@ -64,6 +66,16 @@ def test_methods_call_the_functions(
     sides = [Tag.read(path, Tag.Input(column=1)) for path in tagged_files]
     assert words.probe(*tagged_files, most=80, column=1) == result_of(probe(words, *sides, most=80))
     assert words.probe(*labelled, task="classify", most=20).unit == "texts"
+
+
+def test_what_is_found_in_a_text(pretrained_runs: dict[str, Path], corpus: Path, tmp_path: Path) -> None:
+    elmo, query = headstart.load(pretrained_runs["elmo"]), "nobody likes the [film] ."
+    where: dict[str, Any] = {"layer": 1, "words": 300, "index": tmp_path / "index"}
+    found = elmo.neighbours(query, 3, among=corpus, **where)
+    assert found == result_of(neighbours(elmo, query, [corpus], most=3, **where))
+    assert len(found.occurrences) == 3
+    how: dict[str, Any] = {"clusters": 2, "most": 20, "seed": 1}
+    assert elmo.senses("film", corpus, **how) == result_of(sense_clusters(elmo, "film", [corpus], **how))
 
 
 def test_vectors_of_a_file_as_the_verb_writes_them(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:

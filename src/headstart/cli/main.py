@@ -23,6 +23,7 @@ from headstart.cli import (
     probe,
     reproduce,
     score,
+    senses,
     serve,
     similarity,
     transfer,
@@ -70,6 +71,7 @@ app.command("next")(next.next_words)
 app.command("score")(score.score)
 app.command("similarity")(similarity.similarity)
 app.command("neighbours")(neighbours.neighbours)
+app.command("senses")(senses.senses)
 app.command("probe")(probe.probe)
 app.command("layers")(layers.layers)
 app.command("attend")(attend.attend)

@@ -41,6 +41,11 @@ Memory = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show the result only.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Give the result as JSON.")]
+Among = Annotated[
+    list[str] | None, typer.Option("--among", metavar="TEXT", help="Text whose sentences are searched; several times.")
+]
+OneLayer = Annotated[int | None, typer.Option("--layer", help="Number of the layer, from 0. Default: the top.")]
+TextField = Annotated[str | None, typer.Option("--field", help="Tables: the column with the text.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Also write a picture, as .svg, .png or .pdf.")
 ]

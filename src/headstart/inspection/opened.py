@@ -11,13 +11,16 @@ from headstart.config import pick, resolve
 from headstart.inspection.attend import Attention, Numbers, attend
 from headstart.inspection.encode import Encoded, encode_lines
 from headstart.inspection.fill_words import Filled, fill_words
-from headstart.inspection.neighbours import Neighbour, word_neighbours
+from headstart.inspection.neighbours import NearestOccurrences, WordNeighbours, neighbours
 from headstart.inspection.next_words import Generated, NextWords, expect, generate
+from headstart.inspection.occurrences import WORDS
 from headstart.inspection.probe import PROBES
 from headstart.inspection.probe_results import Probed
 from headstart.inspection.score import score_all
 from headstart.inspection.score_results import Scored
 from headstart.inspection.scored_pairs import ScoredPair, read_scored_pairs
+from headstart.inspection.sense_clusters import MOST, sense_clusters
+from headstart.inspection.sense_results import SenseClusters
 from headstart.inspection.similarity import Similarity, similarity
 from headstart.pretrained import Layers, Pretrained
 from headstart.progress import result_of
@@ -28,6 +31,8 @@ from headstart.weights import sources
 from headstart.weights.sources import Source
 
 ARGUMENTS = "the arguments"
+Texts = str | Path | Sequence[str | Path]
+"""One file, folder or pattern, or several."""
 
 
 class Opened(Pretrained):
@@ -47,9 +52,37 @@ class Opened(Pretrained):
         """Write the vectors of every line of a file into the new file `out`. See `headstart.encode`."""
         return result_of(encode_lines(self, Lines(text, field), Path(out), layers=layers, pool=pool))
 
-    def neighbours(self, word: str, most: int = 8) -> list[Neighbour]:
-        """Word vectors: the words of the vocabulary with the largest cosines to `word`."""
-        return word_neighbours(self, word, most)
+    def neighbours(
+        self,
+        query: str,
+        most: int = 8,
+        *,
+        among: Texts = (),
+        static: Pretrained | None = None,
+        layer: Layers = "top",
+        words: int = WORDS,
+        index: str | Path | None = None,
+        field: str | None = None,
+    ) -> WordNeighbours | NearestOccurrences:
+        """Word vectors: the nearest words of a word. ELMo, BERT: the nearest occurrences, in a text, of the word marked
+        in "They staged a [play]". See `headstart.inspection.neighbours.neighbours`."""
+        where: dict[str, Any] = {"layer": layer, "words": words, "index": index, "field": field}
+        return result_of(neighbours(self, query, listed(among), static=static, most=most, **where))
+
+    def senses(
+        self,
+        word: str,
+        among: Texts,
+        *,
+        clusters: int | None = None,
+        most: int = MOST,
+        layer: Layers = "top",
+        field: str | None = None,
+        seed: int = 0,
+    ) -> SenseClusters:
+        """ELMo, BERT: the occurrences of a word in a text, clustered. See `sense_clusters`."""
+        how: dict[str, Any] = {"clusters": clusters, "most": most, "layer": layer, "seed": seed}
+        return result_of(sense_clusters(self, word, listed(among), field=field, **how))
 
     def attend(
         self, sentence: str | Sequence[str], layers: Numbers = None, heads: Numbers = None, *, at_words: bool = False
@@ -99,6 +132,10 @@ class Opened(Pretrained):
         config = resolve(kind.Input, reading, ARGUMENTS)
         sides = [kind.read(Path(path), config) for path in (data, dev)]
         return result_of(run_probe(self, *sides, **({} if most is None else {"most": most}), seed=seed))
+
+
+def listed(texts: Texts) -> Sequence[str | Path]:
+    return [texts] if isinstance(texts, str | Path) else texts
 
 
 def load(source: Source, *, words: Collection[str] | None = None, precision: str = "float32") -> Opened:

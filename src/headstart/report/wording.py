@@ -45,3 +45,20 @@ def short_duration(seconds: float) -> str:
     if 0 < seconds < 10:
         return f"{seconds:.2g} s"
     return re.sub(" 0 (s|min)$", "", duration(seconds))
+
+
+def around(sentence: str, start: int, end: int, width: int) -> tuple[str, str, str]:
+    """What stands before sentence[start:end], it, and what stands after it, cut at spaces to about `width` characters.
+
+    An ellipsis stands for what is cut. Half of the room is for each side; what one does not need goes to the other.
+    """
+    before, word, after = sentence[:start], sentence[start:end], sentence[end:]
+    room = max(0, width - len(word))
+    left = max(room // 2, room - len(after))
+    if len(before) > left:
+        kept = before[len(before) - max(0, left - 1) :]
+        before = f"…{kept[kept.find(' ') :] if ' ' in kept else ''}"
+    if len(after) > room - len(before):
+        kept = after[: max(0, room - len(before) - 1)]
+        after = f"{kept[: kept.rfind(' ') + 1]}…"
+    return before, word, after
