@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.conftest import CommandLine
+
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "headstart", "probe", *map(str, arguments)]
@@ -20,10 +22,20 @@ def test_a_row_for_each_layer(pretrained_runs: dict[str, Path], tagged_files: tu
     assert (done.returncode, done.stderr) == (0, "")
     head, columns, *rows, baseline = done.stdout.splitlines()
     assert re.fullmatch(r"bert: 20\d words learned, \d+ scored, \d labels", head)
-    assert columns == "layer  accuracy   95 % interval  control  selectivity"
+    assert columns == "layer  accuracy  95 % interval  control  selectivity"
     assert len(rows) == 3
-    assert all(re.fullmatch(r" +\d +[\d.]+ % +[\d.]+ to [\d.]+ +[\d.]+ % +-?[\d.]+", row) for row in rows)
+    assert all(re.fullmatch(r"\d +[\d.]+ % +[\d.]+ to [\d.]+ +[\d.]+ % +-?[\d.]+", row) for row in rows)
     assert baseline.startswith("baseline, each word's most frequent tag: ")
+
+
+def test_the_curve_as_a_picture(
+    cli: CommandLine, pretrained_runs: dict[str, Path], tagged_files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    picture, (train, dev) = tmp_path / "probe.svg", tagged_files
+    options = ["--data", train, "--dev", dev, "--column", "1", "--words", "200", "--plot", picture, "--quiet"]
+    cli("probe", pretrained_runs["bert"], *options)
+    drawn = picture.read_text(encoding="utf-8")
+    assert all(f">{name}<" in drawn for name in ("bert", "control task", "baseline", "layer"))
 
 
 def test_texts_and_json(pretrained_runs: dict[str, Path], labelled: tuple[Path, Path]) -> None:

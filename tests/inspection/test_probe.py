@@ -9,9 +9,10 @@ import torch
 from headstart.errors import ConfigError, DataError
 from headstart.inspection.layer_files import LayerFiles
 from headstart.inspection.probe import draw, labelled_words, probe, probe_texts
-from headstart.inspection.probe_results import Probed
+from headstart.inspection.probe_results import Probed, draw_probes
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress, result_of
+from headstart.report.drawing import style
 from headstart.tasks.classify import TextExample
 from headstart.tasks.conll import TaggedSentence
 
@@ -141,6 +142,26 @@ def test_a_draw_has_whole_sentences_and_as_many_words_as_asked() -> None:
 def test_progress_ends_with_every_probe_fitted(layered: Pretrained) -> None:
     events = list(probe(layered, tagged(60, 1), tagged(10, 2)))
     assert events[-1] == Progress("probing", 6, 6, "probes")
+
+
+def test_the_picture_has_the_curve_its_intervals_the_control_task_and_the_baseline(layered: Pretrained) -> None:
+    found = probed(layered)
+    with style():
+        (axes,) = draw_probes(found).axes
+    curve, control, baseline = (line.get_ydata() for line in axes.lines)
+    assert list(curve) == pytest.approx([100 * layer.accuracy for layer in found.layers])
+    assert list(control) == pytest.approx([100 * (layer.control or 0) for layer in found.layers])
+    assert list(baseline) == pytest.approx([100 * found.baseline] * 2)
+    (band,) = axes.collections
+    bounds = {round(float(y), 6) for y in band.get_paths()[0].vertices[:, 1]}
+    assert {round(100 * bound, 6) for layer in found.layers for bound in layer.interval} <= bounds
+
+
+def test_a_notebook_shows_a_row_for_each_layer(layered: Pretrained) -> None:
+    found = probed(layered)
+    shown = found._repr_html_()
+    assert shown.count("<tr>") == 1 + len(found.layers)
+    assert f"<td>{100 * found.best.accuracy:.1f} %</td>" in shown
 
 
 def test_one_label_is_nothing_to_probe_for(layered: Pretrained) -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from headstart.report.lines import Line, Point, apart, line_plot
+from headstart.report.drawing import style
+from headstart.report.lines import Line, Point, apart, draw_lines, line_plot
 
 
 def test_ticks_do_not_run_into_each_other() -> None:
@@ -22,3 +23,11 @@ def test_a_plot_names_its_lines_and_axes_and_is_the_same_every_time() -> None:
     assert svg == line_plot(lines, "mask rate", "accuracy, %", "rates")
     words = {node.text for node in ElementTree.fromstring(svg).iter() if node.tag.endswith("}text")}
     assert {"frozen", "chance", "mask rate", "accuracy, %", "0.15", "0.6"} <= words
+
+
+def test_a_single_point_shows_its_interval_and_a_dashed_line_goes_across() -> None:
+    lines = [Line("one", [Point(0, 5, 4, 7)]), Line("other", [Point(0, 2)], dashed=True)]
+    with style():
+        (axes,) = draw_lines(lines, "x", "y", log_x=False).axes
+    drawn = [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines]
+    assert drawn == [([0, 0], [4, 7]), ([0], [5]), ([0, 1], [2, 2])]

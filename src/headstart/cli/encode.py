@@ -35,10 +35,16 @@ def encode(
 ) -> None:
     """Write the vectors of every line of a text into a file. Stopped, the same command goes on where it was."""
     from headstart.inspection.encode import encode as run_encode
+    from headstart.inspection.unfinished import folder_of
 
-    done = watched(
-        run_encode(source, text, out, layers=layer(layers), pool=pool, precision=precision, field=field), quiet
-    )
+    work = run_encode(source, text, out, layers=layer(layers), pool=pool, precision=precision, field=field)
+    try:
+        done = watched(work, quiet)
+    except KeyboardInterrupt:
+        work.close()
+        if folder_of(out).exists():
+            typer.echo(f"headstart: {folder_of(out)} keeps what is encoded; the same command goes on there.", err=True)
+        raise
     if done.cut:
         typer.echo(
             f"headstart: {done.cut:,} texts were longer than what this encoder reads; the middle of each was left out.",

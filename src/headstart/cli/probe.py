@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.options import Quiet, SourceArgument, input_settings, reader_options
+from headstart.cli.options import AsJson, Plot, Quiet, SourceArgument, input_settings, reader_options
+from headstart.cli.text_table import text_table
 from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
@@ -27,22 +28,29 @@ def probe(
         typer.Option("--words", help="Words to draw from each file, or texts. Default: 20,000 words, 5,000 texts."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the draws and of the control task.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Give the figures as JSON.")] = False,
+    plot: Plot = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
     reading: dict[str, Any],
 ) -> None:
     """Fit a linear probe to every layer, and the same probe to a control task of random tags."""
     from headstart.config import pick
     from headstart.inspection.probe import PROBES
+    from headstart.inspection.probe_results import draw_probes
+    from headstart.report.drawing import check_picture, style, write_picture
     from headstart.tasks import task_class
     from headstart.weights.sources import open_source
 
+    check_picture(plot)
     kind = task_class(task)
     run_probe = pick(PROBES, kind.name, "probe")
     examples = input_settings(kind, reading)
     sides = [kind.read(path, examples) for path in (data, dev)]
     most = {} if words is None else {"most": words}
     found = watched(run_probe(watched(open_source(source), quiet), *sides, **most, seed=seed), quiet)
+    if plot is not None:
+        with style():
+            write_picture(draw_probes(found), plot)
     if as_json:
         typer.echo(json.dumps(found.as_table(), ensure_ascii=False))
         return
@@ -56,17 +64,9 @@ def lines_of(found: Probed) -> list[str]:
 
     lines = [
         f"{found.encoder}: {found.train:,} {found.unit} learned, {found.dev:,} scored, {found.labels} labels",
-        "layer  accuracy   95 % interval  control  selectivity",
+        *text_table(*found.rows()),
+        f"baseline, {found.baseline_title}: {percent(found.baseline)}",
     ]
-    for layer in found.layers:
-        low, high = (f"{100 * bound:.1f}" for bound in layer.interval)
-        control = "      -" if layer.control is None else f"{percent(layer.control):>7}"
-        selectivity = "          -" if layer.selectivity is None else f"{100 * layer.selectivity:>11.1f}"
-        lines.append(
-            f"{layer.layer:>5}   {percent(layer.accuracy):>7}  {f'{low} to {high}':>14}  {control}  {selectivity}"
-        )
-    title = "each word's most frequent tag" if found.unit == "words" else "the most frequent label"
-    lines.append(f"baseline, {title}: {percent(found.baseline)}")
     if found.left_out:
         lines.append(f"{found.left_out:,} sentences were longer than what this encoder reads, and were left out.")
     return lines

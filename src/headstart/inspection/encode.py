@@ -141,8 +141,9 @@ def fill(part: Unfinished, rows: Rows, layers: Layers) -> Generator[Progress | N
     one_layer = len(part.vectors.row_shape) == 1
     K, D = len(part.settings["layers"]), part.vectors.row_shape[-1]
     part.pass_over(rows.texts)
-    if part.reached.lines:
-        yield Notice(f"Going on after line {part.reached.lines:,}, where this was stopped.")
+    before = part.reached.lines
+    if before:
+        yield Notice(f"Going on after line {before:,}, where this was stopped.")
     to_rows, empty = POOLS[part.settings["pool"]], np.zeros((0 if part.lengths is not None else 1, K, D), np.float32)
     coming = iter(rows)
     for number in itertools.count(1):
@@ -154,7 +155,8 @@ def fill(part: Unfinished, rows: Rows, layers: Layers) -> Generator[Progress | N
                 found = to_rows(vectors) if words else empty
                 rows.finished(found[:, 0] if one_layer else found, words)
             done += encoded
-            yield Progress("encoding", done, lines.expected(), "texts")
+            # Of what is left to do, so that the pace and the time left are those of this run.
+            yield Progress("encoding", done - before, max(0, lines.expected() - before), "texts")
         if done == part.reached.lines:
             return
         part.pause()

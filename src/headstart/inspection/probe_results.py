@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from headstart.config import Table
 from headstart.metrics import Counts
+from headstart.report.html_table import html_table
+from headstart.report.lines import Line, Point, draw_lines
+from headstart.report.plots import BASELINE
+from headstart.report.wording import percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,27 @@ class Probed:
     def best(self) -> LayerProbe:
         return max(self.layers, key=lambda layer: layer.accuracy)
 
+    @property
+    def baseline_title(self) -> str:
+        return "each word's most frequent tag" if self.unit == "words" else "the most frequent label"
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and a row for each layer, for people."""
+        return ["layer", "accuracy", "95 % interval", "control", "selectivity"], [
+            [
+                str(layer.layer),
+                percent(layer.accuracy),
+                " to ".join(f"{100 * bound:.1f}" for bound in layer.interval),
+                "-" if layer.control is None else percent(layer.control),
+                "-" if layer.selectivity is None else f"{100 * layer.selectivity:.1f}",
+            ]
+            for layer in self.layers
+        ]
+
+    def _repr_html_(self) -> str:
+        about = f"<p>{escape(self.encoder)}; baseline, {escape(self.baseline_title)}: {percent(self.baseline)}</p>"
+        return html_table(*self.rows()) + about
+
     def as_table(self) -> Table:
         """The figures as plain values, for JSON; without the counts of each sentence."""
         return {
@@ -73,3 +100,14 @@ class Probed:
             "baseline": self.baseline,
             "layers": [layer.as_table() for layer in self.layers],
         }
+
+
+def draw_probes(probed: Probed) -> Figure:
+    """Accuracy by layer with its interval, the control task beside it, and the baseline across. Within `style()`."""
+    points = [Point(one.layer, 100 * one.accuracy, *(100 * bound for bound in one.interval)) for one in probed.layers]
+    controls = [Point(one.layer, 100 * one.control) for one in probed.layers if one.control is not None]
+    height = 100 * probed.baseline
+    ends = [Point(probed.layers[0].layer, height), Point(probed.layers[-1].layer, height)]
+    lines = [Line(probed.encoder, points), *([Line("control task", controls)] if controls else [])]
+    lines.append(Line("baseline", ends, BASELINE, dashed=True))
+    return draw_lines(lines, "layer", "accuracy on dev, %", log_x=False)

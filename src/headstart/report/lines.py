@@ -74,7 +74,11 @@ def draw_line(axes: Axes, line: Line, place: int) -> tuple[float, float, str, st
     if band:
         at, low, high = zip(*band, strict=True)
         axes.fill_between(at, low, high, color=colour, alpha=0.11, lw=0)
-    if line.dashed:
+        if len(band) == 1:  # a band has no width there
+            axes.plot(at * 2, [*low, *high], color=colour, linewidth=2.2)
+    if line.dashed and x[0] == x[-1]:
+        axes.axhline(y[-1], color=colour, linestyle=DASHES, linewidth=1.2)
+    elif line.dashed:
         axes.plot(x, y, color=colour, linestyle=DASHES, linewidth=1.2)
     else:
         axes.plot(x, y, color=colour, marker=marker, markersize=4.5, linewidth=1.8)
