@@ -24,7 +24,7 @@ def test_models_tell_what_they_can_do(server: Running) -> None:
     assert {name: one["can"] for name, one in found.items() if name in ("static", "elmo", "bert")} == {
         "static": ["represent", "neighbours"],
         "elmo": ["represent", "next"],
-        "bert": ["represent", "fill"],
+        "bert": ["represent", "fill", "attention"],
     }
     for name in TASKS:
         assert (found[name]["can"], found[name]["asks"]) == (["predict"], list(task_class(name).asks))

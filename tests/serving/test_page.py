@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.serving.conftest import Running, serving
 
+from headstart.inspection.attend import attend
 from headstart.serving.app import LOOPBACK
 from headstart.serving.guard import Rules
 from headstart.serving.limits import Limits
@@ -18,6 +20,7 @@ from headstart.tasks import TASKS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SIZES = {"desktop": {"width": 1200, "height": 900}, "phone": {"width": 390, "height": 844}}
+SENTENCE = "Nobody likes filmed , nobody ."
 SAFE = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: the page is not tried in a browser")
@@ -62,67 +65,136 @@ def check_accessible(page: Any) -> None:
     assert found == [], [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
 
 
+def follow(page: Any, view: str) -> None:
+    page.get_by_role("link", name=view, exact=True).click()
+    page.get_by_role("heading", level=2).wait_for()
+
+
 def test_two_contexts(page: Any) -> None:
     page.get_by_label("A sentence").fill("the cat sat on the mat")
-    page.get_by_label("Another with the same word").fill("a mat and a cat")
-    page.get_by_label("The word").fill("mat")
-    page.get_by_role("button", name="Compare").press("Enter")
-    page.get_by_text("Cosine of “mat” in both sentences").first.wait_for()
+    page.get_by_label("Another with the same word").fill("a cat on a mat")
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("heading", name="Cosine of “cat” in both sentences").wait_for()
+    assert page.get_by_role("group", name="The word").locator("label").all_inner_texts() == ["cat", "on", "mat"]
+    page.get_by_role("radio", name="mat").check()
+    page.get_by_role("heading", name="Cosine of “mat” in both sentences").wait_for()
     cards = page.locator("section.card")
     assert cards.get_by_role("heading").all_inner_texts() == ["static", "elmo", "bert"]
-    assert cards.nth(0).locator("tr").all_inner_texts() == ["word vector\t1.00\t"]
-    assert cards.nth(1).locator("th").all_inner_texts() == ["words", "layer 1", "layer 2"]
+    assert cards.nth(0).locator("tr").inner_text().split() == ["vector", "1.00"]
+    assert cards.nth(1).locator("th").all_inner_texts() == ["input", "layer 1", "layer 2"]
     check_accessible(page)
-    page.get_by_label("The word").fill("dog")
+    page.get_by_label("Another with the same word").fill("a dog")
     page.keyboard.press("Enter")
-    page.get_by_text("'dog' is not a word of both sentences; they share").wait_for()
+    page.get_by_text("The two sentences have no word in common.").wait_for()
+    assert page.get_by_role("radio").count() == 0
     check_accessible(page)
 
 
 def test_hidden_words(page: Any) -> None:
-    page.get_by_role("link", name="Hidden words").click()
+    follow(page, "Predict")
     page.get_by_label("A sentence").fill("the cat sat")
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="cat").press("Space")
-    page.get_by_text("bert: reads both sides").wait_for()
-    headings = page.locator("section.card").get_by_role("heading").all_inner_texts()
-    assert headings == [
-        "elmo: reads forward, from the left",
-        "elmo: reads backward, from the right",
-        "bert: reads both sides",
+    page.get_by_role("button", name="Use it").click()
+    page.get_by_text("Choose a word to hide it.", exact=True).wait_for()
+    page.get_by_role("button", name="cat").click()
+    cards = page.locator("section.card")
+    cards.first.wait_for()
+    assert cards.get_by_role("heading").all_inner_texts() == [
+        "bert: both sides",
+        "elmo: forward",
+        "elmo: backward",
     ]
-    assert page.locator("section.card").first.locator("tr").count() == 5
+    seen = [" ".join(text.replace("▁▁▁", "_").split()) for text in page.locator(".seen").all_inner_texts()]
+    assert seen == ["the _ sat", "the _", "_ sat"]
+    assert cards.first.locator("tr").count() == 8
     assert page.get_by_role("button", name="cat").get_attribute("aria-pressed") == "true"
     check_accessible(page)
+    page.get_by_role("button", name="the").click()
+    page.get_by_text("No word stands on that side.").wait_for()
+
+
+def test_attention_is_drawn(page: Any, served_models: Models) -> None:
+    follow(page, "Layers")
+    page.get_by_label("A sentence").fill(SENTENCE)
+    page.get_by_role("button", name="Look").click()
+    page.get_by_role("radio", name="2", exact=True).check()
+    page.get_by_role("radio", name="Head 2").check()
+    word = page.get_by_role("button", name="likes")
+    word.click()
+    heads = attend(served_models.encoder("bert", "attention"), SENTENCE, 2, at_words=True)
+    row = heads.of(2, 2)[2]
+    best = int(row.argmax())
+    page.get_by_role("status").get_by_text(
+        f"“likes” looks at {heads.units[best]} ({row[best]:.0%}".rstrip("%")
+    ).wait_for()
+    lines = page.locator(".attention path:not(.aside)")
+    assert lines.count() == (row.round(4) >= 0.02).sum()
+    check_accessible(page)
+    word.click()
+    assert lines.count() == (heads.of(2, 2).round(4) >= 0.02).sum()
+    page.get_by_text("As a table").click()
+    cells = page.locator(".shares tbody tr").nth(2).locator("td").all_inner_texts()
+    np.testing.assert_allclose(np.array(cells, float), row, atol=0.006)
+    check_accessible(page)
+
+
+def test_what_each_task_reads_is_drawn(page: Any, served_models: Models) -> None:
+    follow(page, "Layers")
+    table = page.get_by_role("table", name="Share of each layer of bert (alike: 33 %)")
+    table.wait_for()
+    rows = {
+        row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()
+    }
+    (learned,) = served_models.task("qa").model.mix_weights()
+    assert list(rows) == list(TASKS)
+    assert rows["qa"] == [f"{weight:.0%}".replace("%", " %") for weight in learned["input"]["weights"]]
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))
 def test_every_task_is_drawn(page: Any, name: str) -> None:
-    page.get_by_role("link", name="Tasks").click()
-    page.get_by_label("Model").select_option(name)
-    page.get_by_role("button", name="Answer").click()
-    answer = page.locator("[aria-live] > *")
-    answer.first.wait_for()
+    follow(page, "Tasks")
+    page.get_by_role("radio", name=name).check()
+    page.get_by_role("heading", name=f"{name} answers").wait_for()
     assert page.locator(".problem").count() == 0
+    assert page.locator("[aria-live] > *").count() > 1
     assert page.locator("[aria-live] pre").count() == 0, "the task has no drawing of its own"
     check_accessible(page)
 
 
 def test_runs_have_their_curves(page: Any) -> None:
-    page.get_by_role("link", name="Runs").click()
-    page.get_by_label("Training").select_option("bert")
-    page.get_by_role("img", name="loss of bert").wait_for()
+    follow(page, "Runs")
+    page.get_by_role("radio", name="bert").check()
+    picture = page.get_by_role("img", name="training loss of bert")
+    picture.wait_for()
     assert page.locator("polyline").first.get_attribute("points").count(",") > 5
+    last = page.locator("figcaption").first.inner_text()
+    picture.hover(position={"x": 60, "y": 60})
+    assert page.locator("figcaption").first.inner_text() != last
     check_accessible(page)
 
 
+def test_a_running_training_is_followed(browser: Any, served_models: Models, tmp_path: Path) -> None:
+    log = tmp_path / "young" / "log.jsonl"
+    log.parent.mkdir()
+    log.write_text('{"step": 1, "loss": 3.0}\n')
+    with serving(served_models, runs=tmp_path) as server:
+        page = browser.new_page()
+        page.goto(f"{server.address}/#runs")
+        page.get_by_text("There is nothing to draw yet").wait_for()
+        page.get_by_role("radio", name="young").focus()
+        with log.open("a") as file:
+            file.write('{"step": 2, "loss": 2.5}\n{"step": 3, "loss": 1.5}\n')
+        page.get_by_role("img", name="training loss of young: 3 at step 1, 1.5 at step 3").wait_for()
+        assert page.evaluate("document.activeElement.value") == "young"
+        page.close()
+
+
 def test_what_is_typed_stays_text(page: Any) -> None:
-    page.get_by_role("link", name="Tasks").click()
-    page.get_by_label("Model").select_option("tag")
+    follow(page, "Tasks")
+    page.get_by_role("radio", name="tag").check()
     typed = "<img src=x onerror=alert(1)> 🙂 Ada"
     page.get_by_role("textbox", name="text").fill(typed)
     page.get_by_role("button", name="Answer").click()
-    page.locator(".said").wait_for()
+    page.locator(".said").get_by_text("🙂").wait_for()
     assert page.locator("main img").count() == 0
     assert page.locator(".said").inner_text().startswith("<")
 
@@ -137,13 +209,44 @@ def test_a_server_with_a_token_asks_for_it(browser: Any, served_models: Models) 
         found.close()
 
 
-def test_the_page_is_reached_by_keyboard_alone(page: Any) -> None:
-    page.get_by_role("button", name="Compare").wait_for()
-    focused = []
-    for _ in range(8):
+def test_every_view_is_used_by_keyboard_alone(page: Any) -> None:
+    page.get_by_role("heading", name="Cosine of").wait_for()
+    tab_to(page, "play")
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("heading", name="Cosine of “in”").wait_for()
+    open_view(page, "Predict")
+    tab_to(page, "walked")
+    page.keyboard.press("Space")
+    page.get_by_role("table", name="instead of “walked”").first.wait_for()
+    open_view(page, "Layers")
+    page.get_by_role("radio", name="Head 1").wait_for()
+    tab_to(page, "garden")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("“garden” looks at").wait_for()
+    open_view(page, "Tasks")
+    tab_to(page, "classify")
+    page.keyboard.press("ArrowDown")
+    chosen = page.evaluate("document.activeElement.value")
+    page.get_by_role("heading", name=f"{chosen} answers").wait_for()
+    open_view(page, "Runs")
+    page.get_by_role("radio").first.wait_for()
+    tab_to(page, page.get_by_role("radio", checked=True).get_attribute("value"))
+
+
+def open_view(page: Any, view: str) -> None:
+    tab_to(page, view)
+    page.keyboard.press("Enter")
+
+
+def tab_to(page: Any, wanted: str) -> None:
+    """By the tabulator key alone; wanted: the text of a link or button, or the value of an input."""
+    seen = []
+    for _ in range(60):
         page.keyboard.press("Tab")
-        focused.append(page.evaluate("document.activeElement.textContent || document.activeElement.name"))
-    assert focused == ["To the view", "Two contexts", "Hidden words", "Tasks", "Runs", "first", "second", "word"]
+        seen.append(page.evaluate("document.activeElement.textContent || document.activeElement.value"))
+        if seen[-1] == wanted:
+            return
+    raise AssertionError(f"'{wanted}' is not reached, only {seen}")
 
 
 def test_every_file_of_the_page_is_served(server: Running) -> None:

@@ -23,6 +23,7 @@ from headstart.serving.api import Answering, routes
 from headstart.serving.batching import Batcher, Bounds, OverloadError
 from headstart.serving.guard import App, Guard, Rules
 from headstart.serving.limits import Limits
+from headstart.serving.layers import layer_routes
 from headstart.serving.models import Models, UnknownModelError
 from headstart.serving.records import Figures, Recorded
 from headstart.serving.reference import reference_page
@@ -55,7 +56,9 @@ def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr, runs: Path
     app = FastAPI(
         title="Headstart", version=version("headstart"), lifespan=until_stopped, docs_url=None, redoc_url=None
     )
-    app.include_router(routes(Answering(models, batcher, rules.limits, Shelf(runs))))
+    answering = Answering(models, batcher, rules.limits, Shelf(runs))
+    app.include_router(routes(answering))
+    app.include_router(layer_routes(answering))
     add_watching(app, figures)
     add_page(app)
     add_reference(app, rules.limits)

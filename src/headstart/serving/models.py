@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from headstart.config import Table, nearest
+from headstart.encoders.bert import Bert, Block
 from headstart.encoders.elmo import Elmo
 from headstart.errors import ConfigError
+from headstart.inspection.layers import LayerMix, encoder_names, layer_mix
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress
 from headstart.transfer.loading import load_task_model
@@ -36,6 +38,8 @@ class ServedEncoder:
             found.append("neighbours")
         if "masked" in heads:
             found.append("fill")
+        if isinstance(encoder, Bert) and all(isinstance(block, Block) for block in encoder.blocks):
+            found.append("attention")
         if isinstance(encoder, Elmo) and "head" in heads:
             found.append("next")
         return found
@@ -56,10 +60,11 @@ class ServedEncoder:
 
 @dataclass(frozen=True, slots=True)
 class ServedTask:
-    """A task model."""
+    """A task model. encoders: their names, where its run tells."""
 
     name: str
     model: TaskModel[Any, Any]
+    encoders: tuple[str, ...] = ()
 
     @property
     def can(self) -> list[str]:
@@ -76,6 +81,15 @@ class ServedTask:
             "labels": task.class_names,
             "can": self.can,
         }
+
+    def mixes(self) -> Iterator[tuple[str, LayerMix]]:
+        """How it reads the layers of each encoder, with the encoder's kind."""
+        readers = self.model.model.each_reader
+        kinds = [reader.encoder.kind for reader in readers]
+        for reader, kind, encoder in zip(readers, kinds, self.encoders or kinds, strict=True):
+            for place, mix in reader.placed_mixes():
+                whose = {"run": self.name, "task": self.model.task.name, "how": self.model.config.how}
+                yield kind, layer_mix(mix, **whose, encoder=encoder, place=place)
 
 
 Served = ServedEncoder | ServedTask
@@ -138,7 +152,9 @@ def open_model(source: str, precision: str) -> Generator[Progress, None, Served]
     else:
         name = name_of(source)
     if is_task_model(Path(source)):
-        return ServedTask(name, load_task_model(source, precision=precision))
+        model = load_task_model(source, precision=precision)
+        encoders = encoder_names(source, model.model.each_reader)
+        return ServedTask(name, model, tuple(name_of(encoder) for encoder in encoders))
     pretrained = yield from open_source(source, precision=precision)
     if any(head in pretrained.heads for head in ON_TASK):
         return ServedTask(name, load_task_model(source, precision=precision))

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MOST_TEXTS, MOST_CHARACTERS = 1_000, 1_000_000
 """Whatever a server's own limits are: those of the schema."""
+LONGEST_ATTENDED = 300
+"""Characters: attention has a number for each head and each pair of words."""
 Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MOST_TEXTS)]
 Model = Annotated[str, Field(min_length=1, max_length=200, description="The name of a model, as /api/models lists it.")]
@@ -67,6 +69,13 @@ class ContextsBody(Body):
     """Another one that shares a word with it."""
     word: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """The word to compare; left out, the longest that both have."""
+
+
+class AttentionBody(Body):
+    model: Model
+    text: Annotated[str, Field(max_length=LONGEST_ATTENDED, description="A sentence.")]
+    layer: Annotated[int, Field(ge=1, le=100)]
+    """From 1: the one whose heads are given."""
 
 
 class PredictBody(Body):
@@ -137,6 +146,36 @@ class ModelContexts(Body):
 class ContextsAnswer(Body):
     word: str
     models: list[ModelContexts]
+
+
+class AttentionAnswer(Body):
+    units: list[str]
+    """[CLS], the words, [SEP]."""
+    heads: list[list[list[float]]]
+    """Of each head and each unit, how much it attends to every unit; these sum to 1."""
+
+
+class LayerWeights(Body):
+    """How a task model reads the layers of one encoder."""
+
+    model: str
+    task: str
+    encoder: str
+    kind: str
+    """static, elmo or bert."""
+    how: str
+    """frozen, finetune or gradual."""
+    place: Literal["input", "output"]
+    """Where the task network meets the mix: as what it reads, or beside what it gives."""
+    weights: list[float] | None
+    """One for each layer, the input layer first; they sum to 1."""
+    gamma: float | None
+    note: str
+    """Why there are no weights; empty where there are."""
+
+
+class LayersAnswer(Body):
+    mixes: list[LayerWeights]
 
 
 class PredictAnswer(Body):

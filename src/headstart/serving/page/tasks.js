@@ -1,9 +1,13 @@
 // A transferred model: type what it asks for, see its answer drawn as its task draws it.
 
 import { post } from "./api.js";
-import { bars, element, field, output, show } from "./dom.js";
+import { bars, choice, element, field, output, show, soft } from "./dom.js";
+import { marked } from "./marks.js";
 
-export const title = "Tasks";
+export const name = "Tasks";
+export const title = "Ask a model of yours";
+export const lead = "Models that headstart transfer fitted to labels. Choose one, change the text, and see its answer.";
+
 const EXAMPLES = {
   classify: { text: "A warm , funny , engaging film ." },
   tag: { text: "Angela Merkel flew from Berlin to Rome ." },
@@ -12,7 +16,7 @@ const EXAMPLES = {
   srl: { text: "Ada sold her house to a friend last year ." },
   coref: { text: "Ada met Eve when she was in Rome. It was her first visit." },
 };
-const TONES = 6;
+const TITLES = { text: "Text", first: "First text", second: "Second text", question: "Question", context: "Text with the answer" };
 const LONG = ["text", "context"];
 
 export function draw(models) {
@@ -20,75 +24,72 @@ export function draw(models) {
   if (!runs.length) {
     return [element("p", { text: "No task model is served here. Start the server with a run of headstart transfer." })];
   }
-  const choice = element("select", { name: "model" }, ...runs.map((one) => element("option", { value: one.name, text: `${one.name}: ${one.title}` })));
   const fields = element("div", { className: "fields" });
   const result = output();
-  const form = element("form", {}, field("Model", choice), fields, element("button", { text: "Answer" }));
-  const chosen = () => runs.find((one) => one.name === choice.value);
-  const fill = () => {
-    const example = EXAMPLES[chosen().task] ?? {};
-    fields.replaceChildren(...chosen().asks.map((name) => {
-      const input = element(LONG.includes(name) ? "textarea" : "input", { name, required: true });
-      input.value = example[name] ?? "";
-      return field(name, input);
-    }));
-    result.replaceChildren();
+  result.classList.add("card");
+  let chosen = runs[0];
+  const answer = () => {
+    const given = Object.fromEntries(chosen.asks.map((name) => [name, form.elements[name].value]));
+    show(result, () => answered(chosen, given));
   };
-  choice.addEventListener("change", fill);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const given = Object.fromEntries(chosen().asks.map((name) => [name, form.elements[name].value]));
-    show(result, () => answered(chosen(), given));
-  });
+  const fill = () => {
+    const example = EXAMPLES[chosen.task] ?? {};
+    fields.replaceChildren(...chosen.asks.map((name) => {
+      const input = LONG.includes(name) ? element("textarea", { name, required: true, rows: "4" }) : element("input", { name, required: true, autocomplete: "off" });
+      input.value = example[name] ?? "";
+      return field(TITLES[name] ?? name, input);
+    }));
+    if (chosen.asks.every((name) => name in example)) answer();
+    else result.replaceChildren();
+  };
+  const options = runs.map((one) => [one.name, element("span", {}, one.name, element("small", { text: one.title }))]);
+  const model = choice("Model", "model", options, chosen.name, (name) => { chosen = runs.find((one) => one.name === name); fill(); });
+  const form = element("form", {}, fields, element("button", { text: "Answer" }));
+  form.addEventListener("submit", (event) => { event.preventDefault(); answer(); });
   fill();
-  return [form, result];
+  return [model, element("div", { className: "split" }, form, result)];
 }
 
 async function answered(model, given) {
   const { answers, truncated } = await post("predict", { model: model.name, inputs: [given] });
   const draw = DRAWN[model.task] ?? ((answer) => element("pre", { text: JSON.stringify(answer, null, 1) }));
   const drawn = answers[0].flatMap((answer) => draw(answer, given));
-  if (truncated) drawn.push(element("p", { className: "soft", text: "The text is longer than the model reads; a part of it was left out." }));
-  return drawn;
+  if (truncated) drawn.push(soft("The text is longer than the model reads; a part of it was left out."));
+  return [element("h3", { text: `${model.name} answers` }), ...drawn];
 }
 
-const DRAWN = {
-  classify: probabilities,
-  pair: probabilities,
-  tag: (answer) => marked(answer.text, (answer.entities ?? []).map((one) => [one.start, one.end, one.type])),
-  srl: (answer) => answer.predicates.length
-    ? answer.predicates.map((one) => marked(answer.text, one.arguments.map((argument) => [argument.start, argument.end, argument.role])))
-    : element("p", { text: "No predicate was found." }),
-  qa: (answer, given) => answer.answer
-    ? [element("p", {}, element("strong", { text: answer.answer }), ` (${(100 * answer.probability).toFixed(1)} %)`), marked(given.context, [[answer.start, answer.end, "answer"]])]
-    : element("p", { text: "No answer stands in the context." }),
-  coref: (answer) => marked(answer.text, answer.mentions.flatMap((chain, number) => chain.map((one) => [one.start, one.end, String(number + 1), number]))),
-};
+const DRAWN = { classify: labels, pair: labels, tag: tags, srl: roles, qa: answerInContext, coref: chains };
 
-function probabilities(answer) {
+function labels(answer) {
   const sorted = Object.entries(answer.probabilities).sort((a, b) => b[1] - a[1]);
-  return [element("p", {}, element("strong", { text: answer.label })), bars("Probability of each label", sorted)];
+  return [element("p", { className: "big", text: answer.label }), bars("Probability of each label", sorted)];
 }
 
-// A text with spans [start, end, name, number of a colour] in marks; a span may hold others, and two never cross.
-// Without such a number, spans of one name have one colour.
-function marked(text, spans) {
-  const names = [...new Set(spans.map((span) => span[2]))];
-  const tone = ([, , name, number = names.indexOf(name)]) => `tone-${1 + (number % TONES)}`;
-  const characters = [...text];
-  const ordered = [...spans].sort((a, b) => a[0] - b[0] || b[1] - a[1]);
-  const inside = (first, end, from) => {
-    const parts = [];
-    let at = first;
-    for (let number = from; number < ordered.length; number += 1) {
-      const [start, stop, name] = ordered[number];
-      if (start < at || stop > end) continue;
-      parts.push(characters.slice(at, start).join(""));
-      parts.push(element("mark", { className: tone(ordered[number]) }, ...inside(start, stop, number + 1), element("small", { text: name })));
-      at = stop;
-    }
-    parts.push(characters.slice(at, end).join(""));
-    return parts;
-  };
-  return element("p", { className: "said" }, ...inside(0, characters.length, 0));
+function tags(answer) {
+  if (!answer.entities) {
+    return element("p", { className: "said" }, ...answer.words.map((word, place) => element("span", { className: "tagged" }, word, element("small", { text: answer.tags[place] }))));
+  }
+  const text = marked(answer.text, answer.entities.map((one) => [one.start, one.end, one.type]));
+  return answer.entities.length ? text : [text, soft("Nothing is named here.")];
+}
+
+function roles(answer) {
+  if (!answer.predicates.length) return soft("No predicate was found.");
+  return answer.predicates.map((one) => marked(answer.text, one.arguments.map((argument) => [argument.start, argument.end, argument.role])));
+}
+
+function answerInContext(answer, given) {
+  if (!answer.answer) return soft("No answer stands in the text.");
+  const others = answer.best.map((one) => [one.answer, one.probability]);
+  return [
+    element("p", { className: "big", text: answer.answer }), marked(given.context, [[answer.start, answer.end, ""]]),
+    element("h4", { text: "The best spans" }), bars("Probability of each span", others),
+  ];
+}
+
+function chains(answer) {
+  const spans = answer.mentions.flatMap((chain, number) => chain.map((one) => [one.start, one.end, String(number + 1), number]));
+  const listed = answer.mentions.map((chain) => element("li", { text: chain.map((one) => one.text).join(" · ") }));
+  if (!listed.length) return [marked(answer.text, []), soft("No two mentions belong together.")];
+  return [marked(answer.text, spans), element("h4", { text: "Chains" }), element("ol", {}, ...listed)];
 }
