@@ -22,6 +22,7 @@ from headstart.serving.app import LOOPBACK, build_app
 from headstart.serving.guard import Rules
 from headstart.serving.limits import Limits
 from headstart.serving.models import Models, ServedEncoder, ServedTask
+from headstart.serving.occurrences import with_indexes
 from headstart.serving.server import Address, listen, settings_of_server
 from headstart.tasks import TASKS, task_class
 from headstart.transfer.fit import transfer_once
@@ -101,6 +102,23 @@ def serving(models: Models, rules: Rules | None = None, runs: Path | None = None
 @pytest.fixture(scope="session")
 def server(served_models: Models, pretrained_runs: dict[str, Path]) -> Iterator[Running]:
     with serving(served_models, runs=pretrained_runs["bert"].parent) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def indexed(served_models: Models, tmp_path_factory: pytest.TempPathFactory) -> Models:
+    """The same, with a small text to search."""
+    folder = tmp_path_factory.mktemp("among")
+    text = folder / "text.txt"
+    text.write_text(
+        "The cat sat on the mat .\nA dog saw the cat .\nThe dog and the cat sat on a mat .\nA good film .\n"
+    )
+    return result_of(with_indexes(served_models, [text], cache=folder / "cache"))
+
+
+@pytest.fixture(scope="session")
+def searching(indexed: Models) -> Iterator[Running]:
+    with serving(indexed) as found:
         yield found
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.serving.conftest import Running, serving
 
 from headstart.inspection.attend import attend
+from headstart.inspection.neighbours import nearest_occurrences
+from headstart.inspection.occurrence_text import marked_word
 from headstart.serving.app import LOOPBACK
 from headstart.serving.guard import Rules
 from headstart.serving.limits import Limits
@@ -75,7 +77,7 @@ def test_two_contexts(page: Any) -> None:
     page.get_by_label("Another with the same word").fill("a cat on a mat")
     page.get_by_role("button", name="Compare").click()
     page.get_by_role("heading", name="Cosine of “cat” in both sentences").wait_for()
-    assert page.get_by_role("group", name="The word").locator("label").all_inner_texts() == ["cat", "on", "mat"]
+    assert page.get_by_role("radiogroup", name="The word").locator("label").all_inner_texts() == ["cat", "on", "mat"]
     page.get_by_role("radio", name="mat").check()
     page.get_by_role("heading", name="Cosine of “mat” in both sentences").wait_for()
     cards = page.locator("section.card")
@@ -88,6 +90,30 @@ def test_two_contexts(page: Any) -> None:
     page.get_by_text("The two sentences have no word in common.").wait_for()
     assert page.get_by_role("radio").count() == 0
     check_accessible(page)
+
+
+def test_uses_of_a_word_are_those_nearest_to_each_sentence(browser: Any, searching: Running, indexed: Models) -> None:
+    page = browser.new_page(viewport=SIZES["phone"])
+    page.goto(str(searching.address))
+    page.get_by_label("A sentence").fill("a dog and a cat")
+    page.get_by_label("Another with the same word").fill("the cat")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Cosine of “cat”").wait_for()
+    page.locator(".uses").nth(3).wait_for()
+    assert page.locator("h4").all_inner_texts() == [
+        "Nearest words, in both",
+        *["Used as in the first", "Used as in the second"] * 2,
+    ]
+    first = marked_word("a dog and a [cat]")
+    assert first is not None
+    for kind, place in (("elmo", 0), ("bert", 2)):
+        expected = nearest_occurrences(*indexed.index(kind), first, 3)
+        shown = page.locator(".uses").nth(place)
+        assert shown.locator("b").all_inner_texts() == [one.word for one in expected]
+        titles = [item.get_attribute("title") for item in shown.locator("li").all()]
+        assert titles == [one.sentence for one in expected]
+    check_accessible(page)
+    page.close()
 
 
 def test_hidden_words(page: Any) -> None:

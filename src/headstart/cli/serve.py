@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headstart.cli.options import Quiet
+from headstart.cli.options import Among, Quiet
 from headstart.cli.weights import watched
 
 
@@ -30,6 +30,8 @@ def serve(
         Path | None,
         typer.Option("--runs", metavar="DIR", help="Folder of trainings and comparisons to show in the explorer."),
     ] = None,
+    among: Among = None,
+    words: Annotated[int, typer.Option("--words", help="How much of TEXT is indexed for each encoder.")] = 200_000,
     precision: Annotated[
         str, typer.Option("--precision", help="float32, or int8 (BERT: faster, rounded).")
     ] = "float32",
@@ -46,12 +48,14 @@ def serve(
         raise ConfigError(f"A server needs the package '{error.name}': pip install 'headstart[serve]'.") from error
     from headstart.serving.limits import Limits
     from headstart.serving.models import open_models
+    from headstart.serving.occurrences import with_indexes
 
     if token == "":
         raise ConfigError("--token has no characters; leave it out, or give one.")
     bound, address = listen(Address(host, port))
     with bound:
         models = watched(open_models(sources, precision), quiet)
+        models = watched(with_indexes(models, among or (), words), quiet)
         hosts = frozenset((*LOOPBACK, address.name.lower(), *map(str.lower, allow_host or ())))
         rules = Rules(hosts, Limits(), token)
         app = build_app(models, rules, runs=runs)

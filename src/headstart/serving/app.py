@@ -25,6 +25,7 @@ from headstart.serving.guard import App, Guard, Rules
 from headstart.serving.limits import Limits
 from headstart.serving.layers import layer_routes
 from headstart.serving.models import Models, UnknownModelError
+from headstart.serving.occurrences import occurrence_routes
 from headstart.serving.records import Figures, Recorded
 from headstart.serving.reference import reference_page
 from headstart.serving.runs import Shelf
@@ -59,6 +60,7 @@ def build_app(models: Models, rules: Rules, log: TextIO = sys.stderr, runs: Path
     answering = Answering(models, batcher, rules.limits, Shelf(runs))
     app.include_router(routes(answering))
     app.include_router(layer_routes(answering))
+    app.include_router(occurrence_routes(answering))
     add_watching(app, figures)
     add_page(app)
     add_reference(app, rules.limits)

@@ -12,6 +12,7 @@ from headstart.encoders.bert import Bert, Block
 from headstart.encoders.elmo import Elmo
 from headstart.errors import ConfigError
 from headstart.inspection.layers import LayerMix, encoder_names, layer_mix
+from headstart.inspection.occurrence_search import OccurrenceIndex
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress
 from headstart.transfer.loading import load_task_model
@@ -25,10 +26,11 @@ ON_TASK = ("classify", "tag", "span")
 
 @dataclass(frozen=True, slots=True)
 class ServedEncoder:
-    """An encoder. can: what it may be asked for."""
+    """An encoder. can: what it may be asked for. index: of a text's occurrences in its top layer."""
 
     name: str
     pretrained: Pretrained
+    index: OccurrenceIndex | None = None
 
     @property
     def can(self) -> list[str]:
@@ -40,6 +42,8 @@ class ServedEncoder:
             found.append("fill")
         if isinstance(encoder, Bert) and all(isinstance(block, Block) for block in encoder.blocks):
             found.append("attention")
+        if self.index is not None:
+            found.append("occurrences")
         if isinstance(encoder, Elmo) and "head" in heads:
             found.append("next")
         return found
@@ -110,6 +114,13 @@ class Models:
         if not isinstance(found, ServedEncoder) or ability not in found.can:
             raise ConfigError(f"'{name}' cannot do '{ability}'. {self._others(ability)}")
         return found.pretrained
+
+    def index(self, name: str) -> tuple[Pretrained, OccurrenceIndex]:
+        """An encoder with the index of the server's text."""
+        found = self._named(name)
+        if not isinstance(found, ServedEncoder) or found.index is None:
+            raise ConfigError(f"'{name}' has no text to search. {self._others('occurrences')}")
+        return found.pretrained, found.index
 
     def task(self, name: str) -> TaskModel[Any, Any]:
         found = self._named(name)

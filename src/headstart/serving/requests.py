@@ -71,6 +71,15 @@ class ContextsBody(Body):
     """The word to compare; left out, the longest that both have."""
 
 
+class OccurrencesBody(Body):
+    model: Model
+    text: Text
+    """A sentence."""
+    word: Annotated[str, Field(min_length=1, max_length=200)]
+    """One of its words; the first occurrence counts."""
+    most: Most = 5
+
+
 class AttentionBody(Body):
     model: Model
     text: Annotated[str, Field(max_length=LONGEST_ATTENDED, description="A sentence.")]
@@ -146,6 +155,24 @@ class ModelContexts(Body):
 class ContextsAnswer(Body):
     word: str
     models: list[ModelContexts]
+
+
+class OccurrenceAnswer(Body):
+    word: str
+    cosine: float
+    """Of vectors less the mean of all in the text."""
+    sentence: str
+    start: int
+    """Where the word stands in the sentence, in characters."""
+    end: int
+
+
+class OccurrencesAnswer(Body):
+    layer: int
+    searched: int
+    """Words of the text."""
+    occurrences: list[OccurrenceAnswer]
+    """The nearest first."""
 
 
 class AttentionAnswer(Body):

@@ -35,7 +35,8 @@ export function choice(legend, name, options, chosen, changed) {
     input.addEventListener("change", () => changed(value));
     return element("label", title ? { title } : {}, input, typeof shown === "string" ? element("span", { text: shown }) : shown);
   });
-  return element("fieldset", { className: "choice" }, element("legend", { text: legend }), element("div", {}, ...labels));
+  const shown = element("span", { className: "legend", "aria-hidden": "true", text: legend });
+  return element("div", { className: "choice", role: "radiogroup", "aria-label": legend }, shown, element("div", {}, ...labels));
 }
 
 const LONG = 22;

@@ -9,6 +9,8 @@ export const title = "Trainings and comparisons";
 export const lead = "The loss and the evaluations of each training, read from its log; a running one is followed as it goes.";
 
 const MILLISECONDS = 3000;
+// What an evaluation was made of, no result of it.
+const COUNTS = ["units"];
 const ORDER = ["running", "finished", "stopped"];
 
 export function draw() {
@@ -65,7 +67,8 @@ function reports(comparisons) {
 
 async function pictures(name) {
   const { loss, evaluations } = await post("curve", { run: name });
-  const all = [["training loss", loss], ...Object.entries(evaluations)].filter(([, points]) => points.length > 1);
+  const figures = Object.entries(evaluations).filter(([figure]) => !COUNTS.includes(figure));
+  const all = [["training loss", loss], ...figures].filter(([, points]) => points.length > 1);
   if (!all.length) return soft("There is nothing to draw yet: a curve begins with the second entry of the log.");
   return all.map(([figure, points]) => curve(figure.replaceAll("_", " "), name, points));
 }
