@@ -165,7 +165,7 @@ def test_attention_is_drawn(page: Any, served_models: Models) -> None:
 
 def test_what_each_task_reads_is_drawn(page: Any, served_models: Models) -> None:
     follow(page, "Layers")
-    table = page.get_by_role("table", name="Share of each layer of bert (alike: 33 %)")
+    table = page.get_by_role("table", name="Share of each layer of bert (equal shares: 33 %)")
     table.wait_for()
     rows = {
         row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()
@@ -179,7 +179,7 @@ def test_what_each_task_reads_is_drawn(page: Any, served_models: Models) -> None
 def test_every_task_is_drawn(page: Any, name: str) -> None:
     follow(page, "Tasks")
     page.get_by_role("radio", name=name).check()
-    page.get_by_role("heading", name=f"{name} answers").wait_for()
+    page.get_by_role("heading", name=f"Answer of {name}").wait_for()
     assert page.locator(".problem").count() == 0
     assert page.locator("[aria-live] > *").count() > 1
     assert page.locator("[aria-live] pre").count() == 0, "the task has no drawing of its own"
@@ -253,7 +253,7 @@ def test_every_view_is_used_by_keyboard_alone(page: Any) -> None:
     tab_to(page, "classify")
     page.keyboard.press("ArrowDown")
     chosen = page.evaluate("document.activeElement.value")
-    page.get_by_role("heading", name=f"{chosen} answers").wait_for()
+    page.get_by_role("heading", name=f"Answer of {chosen}").wait_for()
     open_view(page, "Runs")
     page.get_by_role("radio").first.wait_for()
     tab_to(page, page.get_by_role("radio", checked=True).get_attribute("value"))

@@ -4,8 +4,12 @@ import { drawn, element } from "./dom.js";
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 200, 46, 10, 8, 24];
 
-// points: [step, value]; two or more.
-export function curve(figure, run, points) {
+// From so many points on, the mean of a point's neighbours is drawn over it: the loss of single batches is noisy.
+const MANY = 50;
+const SHARE = 0.02;
+
+// points: [step, value]; two or more. kind: of the training, which has its colour.
+export function curve(figure, run, points, kind) {
   const steps = points.map(([step]) => step);
   const values = points.map(([, value]) => value);
   const [first, last] = [Math.min(...steps), Math.max(...steps)];
@@ -14,7 +18,8 @@ export function curve(figure, run, points) {
   const x = (step) => LEFT + ((step - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT);
   const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low)) * (HEIGHT - BOTTOM - TOP);
   const said = `${figure} of ${run}: ${short(values[0])} at step ${count(steps[0])}, ${short(values.at(-1))} at step ${count(steps.at(-1))}`;
-  const line = points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  const line = (heights) => heights.map((value, at) => `${x(steps[at]).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
+  const smooth = values.length > MANY ? means(values, Math.ceil(SHARE * values.length)) : null;
   const dot = drawn("circle", { class: "dot", r: 3.5, cx: x(steps.at(-1)), cy: y(values.at(-1)) });
   const svg = drawn(
     "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": said },
@@ -24,7 +29,8 @@ export function curve(figure, run, points) {
     ]),
     drawn("text", { x: LEFT, y: HEIGHT - 5 }, `step ${count(first)}`),
     drawn("text", { x: WIDTH - RIGHT, y: HEIGHT - 5, "text-anchor": "end" }, count(last)),
-    drawn("polyline", { class: "curve", points: line }), dot,
+    drawn("polyline", { class: smooth ? "curve noise" : "curve", points: line(values) }),
+    ...(smooth ? [drawn("polyline", { class: "curve", points: line(smooth) })] : []), dot,
   );
   const number = element("b", {});
   const place = element("span", { className: "soft" });
@@ -41,7 +47,15 @@ export function curve(figure, run, points) {
     tell(steps.reduce((best, step, at) => (Math.abs(x(step) - pointed) < Math.abs(x(steps[best]) - pointed) ? at : best), 0));
   });
   svg.addEventListener("pointerleave", () => tell(points.length - 1));
-  return element("figure", { className: "card" }, element("figcaption", {}, element("span", { text: figure }), number, place), svg);
+  return element("figure", { className: `card ${kind}` }, element("figcaption", {}, element("span", { text: figure }), number, place), svg);
+}
+
+// Of each value and its neighbours on both sides, as many as there are.
+function means(values, reach) {
+  return values.map((_, at) => {
+    const near = values.slice(Math.max(0, at - reach), at + reach + 1);
+    return near.reduce((sum, value) => sum + value, 0) / near.length;
+  });
 }
 
 // Four or so round values that hold both.

@@ -49,7 +49,7 @@ function table(rows) {
   const head = weights.map((_, layer) => element("th", { scope: "col", text: layer ? String(layer) : "input" }));
   const body = rows.map((one) => element("tr", {}, element("th", { scope: "row", text: nameOf(one) }), ...one.weights.map((weight) => column(weight, most))));
   return element(
-    "table", { className: `mixes ${kind}` }, element("caption", { text: `Share of each layer of ${encoder} (alike: ${percent(1 / weights.length)})` }),
+    "table", { className: `mixes ${kind}` }, element("caption", { text: `Share of each layer of ${encoder} (equal shares: ${percent(1 / weights.length)})` }),
     element("thead", {}, element("tr", {}, element("td", {}), ...head)), element("tbody", {}, ...body),
   );
 }

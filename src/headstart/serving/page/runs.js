@@ -28,12 +28,12 @@ async function listed() {
   const curves = element("div", { className: "curves" });
   const ordered = () => [...runs].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
   let chosen = ordered()[0]?.name;
-  const drawCurves = () => show(curves, () => pictures(chosen));
+  const drawCurves = () => show(curves, () => pictures(runs.find((one) => one.name === chosen)));
   const drawList = () => {
     const options = ordered().map((one) => [one.name, described(one)]);
     const held = list.contains(document.activeElement);
     list.replaceChildren(choice("Training", "run", options, chosen, (name) => { chosen = name; drawCurves(); }));
-    if (held) list.querySelector(":checked").focus();
+    if (held) list.querySelector(":checked")?.focus();
   };
   const follow = async () => {
     if (!list.isConnected) return;
@@ -41,6 +41,7 @@ async function listed() {
     // A server that is restarted is asked again.
     if (!document.hidden) ({ runs } = await get("runs").catch(() => ({ runs })));
     if (JSON.stringify(runs) !== before && list.isConnected) {
+      if (!runs.some((one) => one.name === chosen)) chosen = ordered()[0]?.name;
       drawList();
       drawCurves();
     }
@@ -65,10 +66,12 @@ function reports(comparisons) {
   return element("section", {}, element("h3", { text: "Reports of comparisons" }), element("ul", {}, ...links));
 }
 
-async function pictures(name) {
+async function pictures(run) {
+  if (!run) return soft("There are no trainings any more.");
+  const { name, kind } = run;
   const { loss, evaluations } = await post("curve", { run: name });
   const figures = Object.entries(evaluations).filter(([figure]) => !COUNTS.includes(figure));
   const all = [["training loss", loss], ...figures].filter(([, points]) => points.length > 1);
   if (!all.length) return soft("There is nothing to draw yet: a curve begins with the second entry of the log.");
-  return all.map(([figure, points]) => curve(figure.replaceAll("_", " "), name, points));
+  return all.map(([figure, points]) => curve(figure.replaceAll("_", " "), name, points, kind));
 }

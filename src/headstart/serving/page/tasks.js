@@ -55,7 +55,7 @@ async function answered(model, given) {
   const draw = DRAWN[model.task] ?? ((answer) => element("pre", { text: JSON.stringify(answer, null, 1) }));
   const drawn = answers[0].flatMap((answer) => draw(answer, given));
   if (truncated) drawn.push(soft("The text is longer than the model reads; a part of it was left out."));
-  return [element("h3", { text: `${model.name} answers` }), ...drawn];
+  return [element("h3", { text: `Answer of ${model.name}` }), ...drawn];
 }
 
 const DRAWN = { classify: labels, pair: labels, tag: tags, srl: roles, qa: answerInContext, coref: chains };
