@@ -11,7 +11,13 @@ from schemathesis import GenerationMode
 from tests.serving.conftest import Running
 
 TRIES = 40
-SERVED = {"/api/represent": "elmo", "/api/fill": "bert", "/api/next": "elmo", "/api/neighbours": "static"}
+SERVED = {
+    "/api/attention": "bert",
+    "/api/represent": "elmo",
+    "/api/fill": "bert",
+    "/api/next": "elmo",
+    "/api/neighbours": "static",
+}
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 
