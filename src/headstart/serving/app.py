@@ -22,8 +22,8 @@ from headstart.errors import HeadstartError
 from headstart.serving.api import Answering, routes
 from headstart.serving.batching import Batcher, Bounds, OverloadError
 from headstart.serving.guard import App, Guard, Rules
-from headstart.serving.limits import Limits
 from headstart.serving.layers import layer_routes
+from headstart.serving.limits import Limits
 from headstart.serving.models import Models, UnknownModelError
 from headstart.serving.occurrences import occurrence_routes
 from headstart.serving.records import Figures, Recorded
