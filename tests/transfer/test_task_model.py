@@ -36,13 +36,13 @@ def roles(pretrained_runs: dict[str, Path], tiny_examples: dict[str, list[Any]])
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each call of an encoder was given."""
     counts: list[int] = []
-    encode = Pretrained.encode
+    encode = Pretrained.encode_rows
 
     def counted(self: Pretrained, rows: Sequence[TextRow], *arguments: Any, **named: Any) -> Any:
         counts.append(len(rows))
         return encode(self, rows, *arguments, **named)
 
-    monkeypatch.setattr(Pretrained, "encode", counted)
+    monkeypatch.setattr(Pretrained, "encode_rows", counted)
     return counts
 
 

@@ -122,7 +122,7 @@ def test_a_frozen_heads_epochs_do_no_encoder_work(
 
     assert start.pretrained
     monkeypatch.setattr(type(start.pretrained[0].encoder), "forward", never)
-    monkeypatch.setattr(Pretrained, "encode", never)
+    monkeypatch.setattr(Pretrained, "encode_rows", never)
     result_of(transfer_once(start, config, Classify.learn(train), train, dev, seed=1))
 
 
