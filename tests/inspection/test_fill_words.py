@@ -100,7 +100,8 @@ def test_counts_are_one_or_more(tiny_bert: Pretrained, arguments: dict[str, int]
 
 def test_shown_as_json_and_in_a_notebook() -> None:
     filled = Filled("a [MASK] b [MASK]", (), (Filling(("<", "sunset"), 3, -6.0),))
+    assert filled.with_words(filled.together[0]) == "a < b sunset"
     assert filled.as_table()["together"] == [
         {"words": ["<", "sunset"], "pieces": 3, "log_probability": -6.0, "log_probability_per_piece": -2.0}
     ]
-    assert "<td>a &lt; b sunset</td><td>-6.00</td><td>-2.00</td><td>3</td>" in filled._repr_html_()
+    assert "<td>&lt;, sunset</td><td>-6.00</td><td>-2.00</td><td>3</td>" in filled._repr_html_()

@@ -11,6 +11,7 @@ import pytest
 
 import headstart
 from headstart.errors import ConfigError
+from headstart.inspection.attend import attend
 from headstart.inspection.fill_words import fill_words
 from headstart.inspection.neighbours import neighbours
 from headstart.inspection.next_words import generate, next_words
@@ -57,6 +58,8 @@ def test_methods_call_the_functions(
     assert bert.fill(masks, 2, pieces=2) == fill_words(bert, masks, 2, pieces=2)
     assert list(elmo.next_words("nobody", 4, backward=True).guesses) == next_words(elmo, "nobody", 4, backward=True)
     assert elmo.generate("nobody", 4, temperature=0.5, seed=2) == generate(elmo, "nobody", 4, temperature=0.5, seed=2)
+    found = bert.attend("the film", 1).probabilities
+    np.testing.assert_array_equal(found, attend(bert, "the film", 1).probabilities)
     assert bert.score(["the film"]) == score_all(bert, ["the film"])
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("a\tb\tscore\n" + "".join(f"{one.first}\t{one.second}\t{one.score}\n" for one in PAIRS))

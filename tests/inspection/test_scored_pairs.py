@@ -54,8 +54,8 @@ def test_columns_by_name(tmp_path: Path) -> None:
         ("tiger\tcat\t7\n\tsex\t3\n", ":2: the first text is empty"),
         ("word1\tword2\tfreq\ntiger\tcat\t7\n", ":1: has no column 'relatedness_score' or .* --label-field"),
         ("word1\tword2\tscore\n", "holds no pair"),
-        ("", "expected the names of columns"),
-        ("just text\n", "expected the names of columns"),
+        ("", ":1: expected two words and their score, or the names of columns"),
+        ("tiger cat\n", ":1: expected two words and their score, or the names of columns.*'tiger cat'"),
     ],
 )
 def test_what_is_no_pair_is_told_with_its_line(text: str, says: str, tmp_path: Path) -> None:

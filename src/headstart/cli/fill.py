@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headstart.cli.options import AsJson, Quiet, SourceArgument
+from headstart.cli.text_table import text_table
 from headstart.cli.weights import watched
 
 if TYPE_CHECKING:
@@ -42,26 +43,15 @@ def fill(
 def lines_of(found: Filled, pieces: int) -> list[str]:
     """A single mask that takes one piece needs no more than its probabilities."""
     if len(found.alone) == 1:
-        return guess_lines(found.alone[0]) if pieces == 1 else together_lines(found)
+        return guess_lines(found.alone[0]) if pieces == 1 else text_table(*found.rows())
     lines = []
     for number, guesses in enumerate(found.alone, start=1):
         lines += [f"[MASK] {number} alone:", *guess_lines(guesses), ""]
-    return [*lines, "together:", *together_lines(found)]
+    return [*lines, *text_table(*found.rows())]
 
 
 def guess_lines(guesses: Iterable[Guess]) -> list[str]:
     return [f"{100 * guess.probability:5.1f} %  {guess.piece}" for guess in guesses]
-
-
-def together_lines(found: Filled) -> list[str]:
-    head = " log p  per piece  pieces"
-    return [
-        head,
-        *(
-            f"{one.log_probability:6.2f}  {one.per_piece:9.2f}  {one.pieces:6}  {', '.join(one.words)}"
-            for one in found.together
-        ),
-    ]
 
 
 def check_most(most: int) -> None:

@@ -69,12 +69,16 @@ class Filled:
             "together": [filling.as_table() for filling in self.together],
         }
 
-    def _repr_html_(self) -> str:
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """The table that people see: its header, and a row for each answer."""
         rows = [
-            (self.with_words(one), f"{one.log_probability:.2f}", f"{one.per_piece:.2f}", one.pieces)
+            [", ".join(one.words), f"{one.log_probability:.2f}", f"{one.per_piece:.2f}", str(one.pieces)]
             for one in self.together
         ]
-        return html_table(["text", "log p", "log p per piece", "pieces"], rows)
+        return ["together", "log p", "per piece", "pieces"], rows
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.rows())
 
     def with_words(self, filling: Filling) -> str:
         """The text with the words in place of its masks."""

@@ -45,7 +45,8 @@ def read_scored_pairs(path: Path, config: PairInputConfig | None = None) -> list
     """The pairs of a table with named columns, or of lines `first second score` without a header."""
     config = config or PairInputConfig()
     path = path.expanduser()
-    is_list = config.text_field is None and config.label_field is None and begins_as_list(path, config)
+    names_columns = config.text_field is not None or config.label_field is not None
+    is_list = not names_columns and begins_as_list(path, config)
     pairs = list(listed(path, config) if is_list else in_table(path, config))
     if not pairs:
         raise DataError(f"{path}: holds no pair. Give lines with two words, or texts, and their score.")
@@ -57,8 +58,16 @@ def begins_as_list(path: Path, config: PairInputConfig) -> bool:
     if not path.is_file() or not path.name.lower().removesuffix(".gz").endswith(LISTS):
         return False
     with Source(path) as source:
-        cells = cells_of(next(source.lines(), ""), path, config)
-    return len(cells) == 3 and number_in(cells[2]) is not None
+        first = next(source.lines(), "")
+    cells = cells_of(first, path, config)
+    if len(cells) == 3 and number_in(cells[2]) is not None:
+        return True
+    if ".txt" in path.name.lower() and (config.separator or TAB) not in first:
+        raise DataError(
+            f"{path}:1: expected two words and their score, or the names of columns with tabs between them; got "
+            f"{first.strip()[:60]!r}."
+        )
+    return False
 
 
 def cells_of(line: str, path: Path, config: PairInputConfig) -> list[str]:

@@ -80,12 +80,16 @@ class Similarity:
             "layers": [layer.as_table() for layer in self.layers],
         }
 
-    def _repr_html_(self) -> str:
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """The table that people see: its header, and a row for each layer."""
         rows = [
-            (one.layer, f"{one.rho:.3f}", " to ".join(f"{bound:.3f}" for bound in one.interval), f"{self.covered:,}")
+            [str(one.layer), f"{one.rho:.3f}", " to ".join(f"{bound:.3f}" for bound in one.interval)]
             for one in self.layers
         ]
-        return html_table(["layer", "Spearman's rho", "95 % interval", f"pairs of {self.unit}"], rows)
+        return ["layer", "Spearman's rho", "95 % interval"], rows
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.rows())
 
 
 def similarity(
