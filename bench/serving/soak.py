@@ -119,6 +119,8 @@ class Soak:
                     connection = None
             except (OSError, EOFError) as error:
                 self.broken[type(error).__name__] += 1
+                if connection is not None:
+                    connection[1].close()
                 connection = None
         if connection is not None:
             connection[1].close()
