@@ -14,7 +14,15 @@ from bench.serving.clients import as_request, ask_for
 from bench.serving.figures import Figures, Goal, Run, table
 from bench.serving.soak import BAD_REQUESTS, LEFT, Soak, faults, good_request, growth
 
-from headstart.serving.requests import ContextsBody, FillBody, NeighboursBody, NextBody, PredictBody, RepresentBody
+from headstart.serving.requests import (
+    ContextsBody,
+    FillBody,
+    NeighboursBody,
+    NextBody,
+    PredictBody,
+    RepresentBody,
+    ScoreBody,
+)
 
 BODIES = {
     "contexts": ContextsBody,
@@ -23,6 +31,7 @@ BODIES = {
     "next": NextBody,
     "predict": PredictBody,
     "represent": RepresentBody,
+    "score": ScoreBody,
 }
 TEXTS = ["the cat sat on the mat .", "a good film"]
 

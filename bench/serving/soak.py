@@ -56,6 +56,7 @@ def good_request(rng: random.Random, texts: Sequence[str], port: int) -> Request
             ("represent", {"model": BERT, "texts": others[:2], "layers": "all", "pool": "words"}),
             ("fill", {"model": BERT, "text": hidden}),
             ("next", {"model": ELMO, "text": text, "backward": rng.random() < 0.5}),
+            ("score", {"model": rng.choice([ELMO, BERT]), "texts": others[:2]}),
             ("neighbours", {"model": STATIC, "word": "the"}),
             ("contexts", {"first": text, "second": f"{words[0]} , {others[0]}", "word": words[0]}),
         ]

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from tests.serving.conftest import Running
 
+import headstart.serving.computing as computing
 from headstart.inspection.contexts import compare_contexts
 from headstart.inspection.fill import fill
 from headstart.inspection.neighbours import word_neighbours
 from headstart.inspection.next_words import next_words
+from headstart.inspection.score import score_all
 from headstart.serving.models import Models
 from headstart.tasks import TASKS, task_class
 from headstart.text.tokenizer import WordTokenizer
@@ -23,8 +25,8 @@ def test_models_tell_what_they_can_do(server: Running) -> None:
     assert set(found) == {"static", "elmo", "bert", *TASKS}
     assert {name: one["can"] for name, one in found.items() if name in ("static", "elmo", "bert")} == {
         "static": ["represent", "neighbours"],
-        "elmo": ["represent", "next"],
-        "bert": ["represent", "fill", "attention"],
+        "elmo": ["represent", "next", "score"],
+        "bert": ["represent", "fill", "attention", "score"],
     }
     for name in TASKS:
         assert (found[name]["can"], found[name]["asks"]) == (["predict"], list(task_class(name).asks))
@@ -63,6 +65,26 @@ def test_guesses_are_those_of_the_functions(server: Running, served_models: Mode
     word = static.tokenizer.vocabulary.words[5]
     near = server.ask("/api/neighbours", {"model": "static", "word": word, "most": 2}).json["neighbours"]
     assert [one["word"] for one in near] == [one.word for one in word_neighbours(static, word, 2)]
+
+
+@pytest.mark.parametrize("kind", ["elmo", "bert"])
+def test_scores_are_those_of_the_function(server: Running, served_models: Models, kind: str) -> None:
+    texts = [text for text in TEXTS if text]
+    found = server.ask("/api/score", {"model": kind, "texts": texts}).json["scores"]
+    expected = score_all(served_models.encoder(kind, "score"), texts)
+    assert rounded(found) == rounded([line.score.as_table() for line in expected.lines])
+
+
+def test_a_text_that_is_read_too_often_is_not_scored(
+    server: Running, served_models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "the cat sat"
+    pieces = score_all(served_models.encoder("bert", "score"), [text]).total.score.as_table()["pieces"]
+    monkeypatch.setattr(computing, "MOST_SCORED_TOKENS", pieces * (pieces + 2) - 1)
+    refused = server.ask("/api/score", {"model": "bert", "texts": [text]})
+    assert (refused.status, refused.detail.startswith(f"A text has {pieces} pieces")) == (422, True)
+    monkeypatch.setattr(computing, "MOST_SCORED_TOKENS", pieces * (pieces + 2))
+    assert server.ask("/api/score", {"model": "bert", "texts": [text]}).status == 200
 
 
 def test_contexts_are_those_of_every_encoder(server: Running, served_models: Models) -> None:
@@ -116,6 +138,9 @@ REFUSED = [
     ("/api/fill", {"model": "bert", "text": "a"}, 422, "has no [MASK]"),
     ("/api/next", {"model": "bert", "text": "a"}, 422, "Ask elmo."),
     ("/api/next", {"model": "elmo", "text": " "}, 422, "has no word"),
+    ("/api/score", {"model": "static", "texts": ["a"]}, 422, "Ask elmo or bert."),
+    ("/api/score", {"model": "elmo", "texts": ["the cat", " "]}, 422, "no word in the text"),
+    ("/api/score", {"model": "bert", "texts": ["the cat", "cat " * 3000]}, 422, "Split it."),
     ("/api/neighbours", {"model": "static", "word": "zzzzzz"}, 422, "not in the vocabulary"),
     ("/api/predict", {"model": "bert", "inputs": [{"text": "a"}]}, 422, "predicts nothing. Ask classify or"),
     ("/api/predict", {"model": "pair", "inputs": [{"text": "a"}]}, 422, "wanted first and second"),
@@ -151,4 +176,6 @@ def test_a_character_that_utf8_cannot_hold_is_refused(server: Running) -> None:
 
 def test_the_schema_names_every_route(server: Running) -> None:
     paths = server.ask("/openapi.json").json["paths"]
-    assert {f"/api/{name}" for name in ("models", "represent", "neighbours", "fill", "next", "predict")} <= set(paths)
+    assert {
+        f"/api/{name}" for name in ("models", "represent", "neighbours", "fill", "next", "score", "predict")
+    } <= set(paths)

@@ -16,6 +16,7 @@ SERVED = {
     "/api/represent": "elmo",
     "/api/fill": "bert",
     "/api/next": "elmo",
+    "/api/score": "bert",
     "/api/neighbours": "static",
 }
 MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
@@ -31,7 +32,7 @@ def test_no_request_breaks_the_server(server: Running, mode: GenerationMode) -> 
             continue  # without a body, there is little to break
         try_requests(operation.as_strategy(generation_mode=mode))
         tried.add(operation.path)
-    assert {"/api/represent", "/api/fill", "/api/next", "/api/neighbours", "/api/contexts", "/api/predict"} <= tried
+    assert {*SERVED, "/api/contexts", "/api/predict"} <= tried
 
 
 def try_requests(strategy: Any) -> None:

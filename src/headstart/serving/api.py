@@ -8,17 +8,24 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 from fastapi import APIRouter, Query, Response
 
-from headstart.config import Table
-from headstart.errors import ConfigError, DataError, HeadstartError
-from headstart.inspection.contexts import Contexts, compare_contexts
+from headstart.errors import ConfigError, DataError
 from headstart.inspection.fill import Guess, fill
 from headstart.inspection.neighbours import word_neighbours
 from headstart.inspection.next_words import next_words
-from headstart.pretrained import Pretrained, Vectors
+from headstart.inspection.score import WordScorer, scorer_of
 from headstart.serving.batching import Batcher, Work
+from headstart.serving.computing import (
+    Represented,
+    answers,
+    contexts_of,
+    one_by_one,
+    represented,
+    scored,
+    size_in_copies,
+    size_of,
+)
 from headstart.serving.limits import Limits
 from headstart.serving.models import Models, ServedEncoder
 from headstart.serving.requests import (
@@ -44,10 +51,11 @@ from headstart.serving.requests import (
     RepresentedText,
     RunFacts,
     RunsAnswer,
+    ScoreAnswer,
+    ScoreBody,
 )
 from headstart.serving.runs import Shelf
 from headstart.text.formats import clean
-from headstart.transfer.task_model import TaskModel
 
 ReadT = TypeVar("ReadT")
 
@@ -64,10 +72,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     503: {"model": Refusal, "description": "The server has too much to do; try again after Retry-After seconds."},
 }
 
-
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
-
-
 MOST_KEYS_TOLD = 5
 
 
@@ -79,7 +84,6 @@ class Answering:
     batcher: Batcher
     limits: Limits
     shelf: Shelf
-
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by who reads logs, which may be long, so that only one is in memory at a time."""
 
@@ -89,8 +93,9 @@ class Answering:
         compute: Callable[[list[Any]], Sequence[Any]],
         items: Sequence[Any],
         accept: Callable[[Sequence[Any]], None] = lambda results: None,
+        size: Callable[[Any], int] = size_of,
     ) -> list[Any]:
-        return await self.batcher.ask(Work(kind, compute, size_of), items, self.limits.seconds, accept)
+        return await self.batcher.ask(Work(kind, compute, size), items, self.limits.seconds, accept)
 
     async def alone(self, kind: tuple[object, ...], compute: Callable[[Any], Any], item: Any) -> Any:
         """For what is not computed together with other requests, but in their turn."""
@@ -125,26 +130,6 @@ class Answering:
                     f"{where}: text {number + 1} has {len(text):,} characters; at most {self.limits.characters:,} are "
                     "taken. Split it."
                 )
-
-
-def one_by_one(compute: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Of each item its result, or what went wrong with it, which is nothing to the others."""
-    found: list[Any] = []
-    for item in items:
-        try:
-            found.append(compute(item))
-        except HeadstartError as error:
-            found.append(error)
-    return found
-
-
-def size_of(item: object) -> int:
-    """Characters, roughly: what decides how long an item takes."""
-    if isinstance(item, str):
-        return len(item)
-    if isinstance(item, Mapping):
-        return sum(map(len, item.values()))
-    return 1
 
 
 def routes(answering: Answering) -> APIRouter:
@@ -210,6 +195,16 @@ def routes(answering: Answering) -> APIRouter:
         found = await answering.alone(("next", body.model, body.most, body.backward), compute, clean(body.text))
         return GuessesAnswer(guesses=[as_guesses(found)])
 
+    @api.post("/score")
+    async def score(body: ScoreBody) -> ScoreAnswer:
+        """How probable sentences are to a language model. ELMo's perplexity and BERT's do not compare."""
+        answering.check(body.texts, "texts")
+        pretrained = models.encoder(body.model, "score")
+        scorer = scorer_of(pretrained)
+        size = len if isinstance(scorer, WordScorer) else size_in_copies
+        found = await answering.each(("score", body.model), partial(scored, scorer, pretrained), body.texts, size=size)
+        return ScoreAnswer(scores=[one.as_table() for one in found])
+
     @api.get("/runs")
     async def list_runs() -> RunsAnswer:
         """Trainings, running or done, and comparisons."""
@@ -244,10 +239,6 @@ def routes(answering: Answering) -> APIRouter:
     return api
 
 
-def contexts_of(pretrained: Pretrained, asked: tuple[str, str, str | None]) -> Contexts:
-    return compare_contexts(pretrained, *asked)
-
-
 def check_keys(given: Mapping[str, str], wanted: Sequence[str], where: str) -> None:
     if set(given) != set(wanted):
         keys = ", ".join(f"{key:.60}" for key in sorted(given)[:MOST_KEYS_TOLD]) or "none"
@@ -256,40 +247,3 @@ def check_keys(given: Mapping[str, str], wanted: Sequence[str], where: str) -> N
 
 def as_guesses(guesses: Sequence[Guess]) -> list[GuessAnswer]:
     return [GuessAnswer(word=one.piece, probability=one.probability) for one in guesses]
-
-
-@dataclass(frozen=True, slots=True)
-class Represented:
-    """A text's words and vectors: one for each word, or one; of several layers, one for each layer in these."""
-
-    words: list[str]
-    vectors: Vectors
-
-
-def represented(pretrained: Pretrained, layers: Any, pool: str, texts: list[str]) -> list[Represented]:
-    cleaned = [clean(text) for text in texts]
-    one_layer = layers == "top" or isinstance(layers, int)
-    found = []
-    for text, vectors in zip(cleaned, pretrained.represent(cleaned, layers), strict=True):
-        rows = vectors.transpose(1, 0, 2) if pool == "words" else mean_row(vectors)
-        found.append(Represented(pretrained.words(text), rows[:, 0] if one_layer else rows))
-    return found
-
-
-def mean_row(vectors: Vectors) -> Vectors:
-    """(K, words, D) -> (1, K, D); zeros for a text without words."""
-    rows: Vectors = vectors.mean(axis=1)[None] if vectors.shape[1] else np.zeros((1, *vectors.shape[::2]), np.float32)
-    return rows
-
-
-def answers(model: TaskModel[Any, Any], inputs: list[Mapping[str, str]]) -> list[tuple[list[Table], bool]]:
-    """Of each input the answers to its examples, and whether any of them was cut."""
-    examples = [model.task.of_texts(given) for given in inputs]
-    found = model.answers([example for own in examples for example in own])
-    rest = iter(zip(found.answers, found.cut, strict=True))
-    answered = []
-    for own in examples:
-        pairs = [next(rest) for _ in own]
-        lines = [model.task.as_json(example, answer) for example, (answer, _) in zip(own, pairs, strict=True)]
-        answered.append((lines, any(cut for _, cut in pairs)))
-    return answered

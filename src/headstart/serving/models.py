@@ -46,6 +46,8 @@ class ServedEncoder:
             found.append("occurrences")
         if isinstance(encoder, Elmo) and "head" in heads:
             found.append("next")
+        if {"fill", "next"} & set(found):
+            found.append("score")
         return found
 
     def facts(self) -> Table:

@@ -61,6 +61,13 @@ class NextBody(Body):
     """Whether to give the words before the text instead."""
 
 
+class ScoreBody(Body):
+    model_config = shown_with({"model": "elmo-mini", "texts": ["the film was good .", "film the good was ."]})
+    model: Model
+    texts: Texts
+    """Sentences, each with a word at least."""
+
+
 class ContextsBody(Body):
     model_config = shown_with({"first": "A bank by the river.", "second": "A bank lends money.", "word": "bank"})
     first: Text
@@ -134,6 +141,11 @@ class GuessAnswer(Body):
 class GuessesAnswer(Body):
     guesses: list[list[GuessAnswer]]
     """For each place that was asked about, the most probable first."""
+
+
+class ScoreAnswer(Body):
+    scores: list[dict[str, Any]]
+    """Of each text, as `headstart score --json` gives it: an ELMo's perplexities, or a BERT's pseudo-perplexities."""
 
 
 class NeighbourAnswer(Body):
