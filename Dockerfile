@@ -17,6 +17,7 @@ RUN useradd --system --uid 10001 --no-create-home headstart && install --directo
 COPY --from=build /opt/headstart /opt/headstart
 # Nothing but /cache, for downloaded models, is written to, so that the rest of the container may be read-only.
 ENV PATH=/opt/headstart/bin:$PATH HOME=/cache HEADSTART_HOME=/cache PYTHONDONTWRITEBYTECODE=1
+VOLUME /cache
 USER 10001
 WORKDIR /models
 EXPOSE 8765

@@ -47,7 +47,7 @@ $(VENV)/.linted: $(VENV)/.tested
 
 $(BENCH)/.installed: pyproject.toml constraints.txt bench/peers/requirements.txt bench/peers/install.py
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r bench/peers/requirements.txt
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[serve]' -r bench/peers/requirements.txt
 	$(BENCH)/bin/python -m bench.peers.install
 	touch $@
 

@@ -57,6 +57,13 @@ def test_the_server_runs_as_a_user_without_rights() -> None:
     assert places.index("USER") < places.index("ENTRYPOINT")
 
 
+def test_only_the_volume_is_written_to() -> None:
+    (volume,) = of("VOLUME")
+    (settings,) = of("ENV")
+    assert {f"HOME={volume}", f"HEADSTART_HOME={volume}"} <= set(settings.split())
+    assert any(rest.endswith(f"install --directory --owner headstart {volume}") for rest in of("RUN"))
+
+
 def test_the_server_is_started_without_a_shell_and_with_options_it_has() -> None:
     command = [*command_of("ENTRYPOINT"), *command_of("CMD")]
     assert command[:2] == ["headstart", "serve"]
