@@ -75,6 +75,7 @@ GOOD = "# headstart words lowercase=false\n<S>\t0\n</S>\t0\n<UNK>\t0\na\t3\n"
     [
         ("words\n" + GOOD, "words.tsv:1: expected '# headstart words"),
         (GOOD + "b 2\n", "words.tsv:6: expected 'word TAB count', got 'b 2'"),
+        (GOOD + "b\t" + "9" * 19 + "\n", "words.tsv:6: expected 'word TAB count'"),
         (GOOD + "b\t-2\n", "words.tsv:6"),
         (GOOD + "b\t2", "words.tsv:6: the file is cut short"),
         (GOOD + "a\t2\n", "'a' stands there more than once"),

@@ -18,6 +18,7 @@ from headstart.text.building import CACHE_ADVICE
 SENTENCE_START, SENTENCE_END, UNKNOWN = SPECIALS = ("<S>", "</S>", "<UNK>")
 START_ID, END_ID, UNKNOWN_ID = range(len(SPECIALS))
 HEADER = "# headstart words lowercase="
+MOST_DIGITS = 18  # more do not fit into int64
 COUNTS_HEADER = "# headstart counts"
 
 
@@ -86,7 +87,7 @@ def parse_counts(lines: list[str], path: Path, first_line: int) -> tuple[list[st
     counts: list[int] = []
     for number, line in enumerate(lines, start=first_line):
         word, tab, count = line.rpartition("\t")
-        if not word or not tab or not count.isascii() or not count.isdigit():
+        if not word or not tab or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
             raise CheckpointError(f"{path}:{number}: expected 'word TAB count', got {line[:60]!r}.")
         words.append(word)
         counts.append(int(count))
@@ -150,11 +151,11 @@ class WordCounter:
             first, *lines, last = path.read_bytes().decode("utf-8").split("\n")
             header, total, floor = first.split("\t")
             words, counts = parse_counts(lines, path, first_line=2)
+            counter = cls(lowercase=lowercase)
+            counter.total, counter.floor = int(total), int(floor)
         except (OSError, ValueError, CheckpointError):
             return None
         if last or header != COUNTS_HEADER:
             return None
-        counter = cls(lowercase=lowercase)
-        counter.total, counter.floor = int(total), int(floor)
         counter.counts = Counter(dict(zip(words, counts, strict=True)))
         return counter
