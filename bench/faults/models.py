@@ -37,7 +37,7 @@ def tokenizer_for(kind: str) -> WordTokenizer | WordPieceTokenizer:
         whole = sorted({word.lower() for word in words()} - set(letters))
         return build_wordpiece([*SPECIALS, *letters, *(f"##{letter}" for letter in letters), *whole], True)
     counter = WordCounter()
-    counter.add({word: 3 for word in words()})
+    counter.add(dict.fromkeys(words(), 3))
     return WordTokenizer(counter.vocabulary(None, 1))
 
 

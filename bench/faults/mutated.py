@@ -11,6 +11,7 @@ from bench.faults.child import outcomes_of
 from bench.faults.mutations import mutated
 from bench.faults.outcome import Outcome, Setting
 from bench.faults.readers import READERS, Reader
+from headstart.errors import HeadstartError
 
 NAME = "mutated"
 TIMES, QUICK_TIMES = 2_000, 40
@@ -19,30 +20,35 @@ PACKED = (".gz", ".tgz")
 
 def run(setting: Setting) -> Iterator[Outcome]:
     for name, reader in READERS.items():
-        if not setting.wants(name) or (setting.quick and not reader.quick and setting.case is None):
+        if not setting.wants(name) or (setting.quick and not reader.quick and not setting.only):
             continue
         numbers = [n for n in range(QUICK_TIMES if setting.quick else TIMES) if setting.wants(name, n)]
         folder = setting.folder / name.replace(" ", "-")
-        valid = prepared(reader, folder)
+        fault = prepared(reader, folder)
+        if fault:
+            yield Outcome(NAME, name, -1, "invalid", f"a valid file is not read: {fault}")
+            continue
+        valid = (folder / reader.file).read_bytes()
         read = damaged(reader, folder, valid, f"{setting.seed} {name}")
         for number, ended, wrong in outcomes_of(read, numbers, partial(warm_up, reader, folder, valid)):
             yield Outcome(NAME, name, number, ended, wrong)
         shutil.rmtree(folder)
 
 
-def prepared(reader: Reader, folder: Path) -> bytes:
-    """Make the valid files and read them once: what is not valid cannot be damaged, and imports are done."""
+def prepared(reader: Reader, folder: Path) -> str:
+    """Make the valid files and read them once; what went wrong with that, if anything did."""
 
     def make(_: int) -> None:
         folder.mkdir()
         reader.make(folder)
-        reader.read(folder / reader.file)
+        try:
+            reader.read(folder / reader.file)
+        except HeadstartError as error:
+            raise ValueError(str(error)) from error
 
     # In a child, because threads that a library starts here would be missing in the children that come.
     [(_, ended, wrong)] = outcomes_of(make, [0], seconds=120, memory=8 << 30)
-    if ended != "result":
-        raise SystemExit(f"{reader.file}: a valid file is not read: {ended} {wrong}")
-    return (folder / reader.file).read_bytes()
+    return "" if ended == "result" else f"{ended} {wrong}"
 
 
 def warm_up(reader: Reader, folder: Path, valid: bytes) -> None:

@@ -15,19 +15,19 @@ SHOWN_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """seed: of every random choice. quick: few cases of each. case: only this one, such as "csv:17"."""
+    """seed: of every random choice. quick: few cases of each. only: these cases, such as "csv" or "csv:17"."""
 
     folder: Path
     seed: int = 0
     quick: bool = False
-    case: str | None = None
+    only: tuple[str, ...] = ()
 
     def wants(self, group: str, number: int | None = None) -> bool:
         """Whether a group of cases, or one of its cases, is asked for."""
-        if self.case is None:
-            return True
-        wanted, _, one = self.case.partition(":")
-        return wanted == group and (number is None or not one or int(one) == number)
+        asked = [case.partition(":")[::2] for case in self.only]
+        return not asked or any(
+            wanted == group and (number is None or not one or int(one) == number) for wanted, one in asked
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +82,5 @@ def aligned(line: Sequence[str], widths: Sequence[int]) -> str:
 
 def failure_line(outcome: Outcome, seed: int) -> str:
     """What went wrong, and how to see it again."""
-    again = f"--only {outcome.row} --case {outcome.case} --seed {seed}"
+    again = f"--only {outcome.row} --case '{outcome.case}' --seed {seed}"
     return f"{outcome.row} {outcome.case}: {outcome.wrong[:SHOWN_CHARACTERS]} [{again}]"

@@ -17,6 +17,7 @@ from headstart.progress import result_of
 from headstart.report.results_json import read_cell, read_comparison
 from headstart.serving.runs import Shelf
 from headstart.tasks import task_class
+from headstart.tasks.coref_reading import read_documents
 from headstart.text.documents import TextConfig, read_blocks
 from headstart.text.lines import Lines
 from headstart.text.sentences import sentence_spans
@@ -154,7 +155,7 @@ READERS: dict[str, Reader] = {
     "roles.jsonl": task_reader("srl", "roles.jsonl"),
     "coref.conll": task_reader("coref", "coref.conll"),
     "coref.jsonl": task_reader("coref", "coref.jsonl"),
-    "gap.tsv": task_reader("coref", "gap.tsv"),
+    "gap.tsv": Reader(sample("gap.tsv"), "gap.tsv", read_documents),
     "glove.txt": Reader(lambda folder: write_glove(models.tiny("static"), folder / "glove.txt"), "glove.txt", vectors),
     "word2vec.txt": Reader(
         lambda folder: write_word2vec(models.tiny("static"), folder / "word2vec.txt"), "word2vec.txt", vectors

@@ -7,7 +7,6 @@ import io
 import json
 import tarfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 TEXTS = (
     "The old actor likes a long play. Nobody, e.g. Mr. Grey, hates the garden!",
@@ -172,7 +171,9 @@ FILES: dict[str, Callable[[], bytes]] = {
     "text.jsonl.gz": lambda: packed(json_lines(*({"text": text, "n": 1} for text in TEXTS))),
     "text.parquet": lambda: parquet(LABELLED),
     "labelled.csv": lambda: table(";", LABELLED, quoted=True),
-    "labelled.jsonl": lambda: json_lines(*({"text": text, "label": 1.0} for text in TEXTS)),
+    "labelled.jsonl": lambda: json_lines(
+        *({"text": text, "label": float(number % 2)} for number, text in enumerate(TEXTS))
+    ),
     "labelled.parquet": lambda: parquet(LABELLED),
     "reviews.tgz": lambda: packed(archive()),
     "trees.txt": TREES.encode,
@@ -180,7 +181,10 @@ FILES: dict[str, Callable[[], bytes]] = {
     "tagged.conllu": CONLLU.encode,
     "tagged.jsonl": lambda: json_lines(TAGGED_LINE, TAGGED_LINE),
     "pairs.tsv": lambda: table("\t", PAIRS, quoted=False),
-    "pairs.jsonl": lambda: json_lines({"sentence1": "A b .", "sentence2": "C d .", "gold_label": "neutral"}),
+    "pairs.jsonl": lambda: json_lines(
+        {"sentence1": "A b .", "sentence2": "C d .", "gold_label": "neutral"},
+        {"sentence1": "A e .", "sentence2": "C f .", "gold_label": "entailment"},
+    ),
     "squad.json": lambda: json.dumps(SQUAD).encode(),
     "squad.json.gz": lambda: packed(json.dumps(SQUAD, indent=1).encode()),
     "questions.jsonl": lambda: json_lines(QUESTION, QUESTION | {"id": "2", "answers": []}),
