@@ -19,6 +19,9 @@ from pathlib import Path
 from bench.faults import ROWS
 from bench.faults.outcome import Outcome, Setting, cells, failure_line, groups, table
 
+SHOWN = 10
+"""Failures of each group; all are in the file of --out."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parsed(arguments)
@@ -57,7 +60,7 @@ def all_rows(names: Sequence[str], setting: Setting) -> Iterator[Outcome]:
             if done and done[-1].group != outcome.group:
                 print(*cells(groups(done)[-1]), sep="  ", flush=True)
             done.append(outcome)
-            if outcome.wrong:
+            if outcome.wrong and sum(bool(one.wrong) for one in groups(done)[-1]) <= SHOWN:
                 print(failure_line(outcome, setting.seed), flush=True)
         yield from done
 

@@ -13,6 +13,8 @@ from headstart.encoders.registry import ENCODERS
 from headstart.heads.language_model import MaskedLMHead
 from headstart.pretrained import Pretrained, save_run
 from headstart.progress import result_of
+from headstart.text.building import cache_entry
+from headstart.text.shards import ShardWriter
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
 from headstart.text.wordpiece import SPECIALS, WordPieceTokenizer, build_wordpiece
@@ -79,15 +81,14 @@ def as_task_model(folder: Path) -> None:
     train = folder.with_name("train.jsonl")
     train.write_bytes(b"".join(b'{"text": "%d film", "label": "%s"}\n' % (n, (b"a", b"b")[n % 2]) for n in range(20)))
     settings = {"fitting": {"epochs": 1}}
-    list(headstart.transfer(train=train, out=folder, seeds=1, how="scratch", settings=settings))
+    list(headstart.transfer(train=train, out=folder, seeds=1, settings=settings))
 
 
 def as_shards(folder: Path) -> None:
     """Tokenised text as the cache keeps it."""
-    from headstart.text.shards import ShardWriter
-
     tokenizer = tokenizer_for("static")
-    with ShardWriter(folder, len(tokenizer)) as writer:
+    folder.rmdir()
+    with cache_entry(folder) as entry, ShardWriter(entry / "train", len(tokenizer)) as writer:
         for text in (*TEXTS, "A word that is not known ."):
             writer.add(tokenizer.encode_sentences([text, text]), True)
 

@@ -29,10 +29,17 @@ def run(setting: Setting) -> Iterator[Outcome]:
             yield Outcome(NAME, name, -1, "invalid", f"a valid file is not read: {fault}")
             continue
         valid = (folder / reader.file).read_bytes()
+        shutil.copytree(folder, kept_of(folder))
         read = damaged(reader, folder, valid, f"{setting.seed} {name}")
-        for number, ended, wrong in outcomes_of(read, numbers, partial(warm_up, reader, folder, valid)):
+        for number, ended, wrong in outcomes_of(read, numbers, partial(warm_up, reader, folder)):
             yield Outcome(NAME, name, number, ended, wrong)
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(kept_of(folder))
+
+
+def kept_of(folder: Path) -> Path:
+    """A copy that nothing damages."""
+    return folder.with_name(f"{folder.name}.kept")
 
 
 def prepared(reader: Reader, folder: Path) -> str:
@@ -51,14 +58,16 @@ def prepared(reader: Reader, folder: Path) -> str:
     return "" if ended == "result" else f"{ended} {wrong}"
 
 
-def warm_up(reader: Reader, folder: Path, valid: bytes) -> None:
-    (folder / reader.file).write_bytes(valid)
+def warm_up(reader: Reader, folder: Path) -> None:
+    shutil.copytree(kept_of(folder), folder, dirs_exist_ok=True)
     reader.read(folder / reader.file)
 
 
 def damaged(reader: Reader, folder: Path, valid: bytes, seed: str) -> Callable[[int], object]:
     def read(number: int) -> object:
         path = folder / reader.file
+        if not path.exists():  # a damaged entry of the cache is removed
+            shutil.copytree(kept_of(folder), folder, dirs_exist_ok=True)
         path.write_bytes(mutated(valid, f"{seed} {number}", path.name.endswith(PACKED)))
         return reader.read(path)
 

@@ -204,7 +204,7 @@ class RunDirectory:
             progress = CheckpointNote(**fields)
             if not all(isinstance(value, int | float | None) for value in fields.values()):
                 raise ValueError("a field is not a number")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{note}: the checkpoint's note is broken.") from error
         if not tensors.is_file() or sha256_of(tensors) != expected:
             raise CheckpointError(f"{tensors}: the checkpoint is broken (its checksum does not match its note).")

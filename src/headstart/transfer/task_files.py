@@ -75,6 +75,7 @@ def load_own(path: Path) -> TaskModel[Any, Any]:
     run = RunDirectory.open(path)
     table = run.read_config()
     where = run.path / "config.toml"
+    check_table({"task": "classify", "transfer": {}} | table, {"task": str, "transfer": dict}, where)
     kind = task_class(table.get("task", "classify"))
     check_table(table, {**kind.saved_keys, **TASK_KEYS}, where)
     task = kind.from_table(table)
