@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.faults import ROWS
 from bench.faults.outcome import Outcome, Setting, cells, failure_line, groups, table
+from bench.faults.warm import import_everything
 
 SHOWN = 10
 """Failures of each group; all are in the file of --out."""
@@ -26,6 +27,7 @@ SHOWN = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parsed(arguments)
     began = time.monotonic()
+    import_everything()
     with tempfile.TemporaryDirectory(prefix="faults-", dir=given.folder) as folder:
         setting = Setting(Path(folder), given.seed, given.quick, tuple(given.case))
         outcomes = list(all_rows(given.only, setting))
