@@ -20,6 +20,8 @@ TIMES = ("seconds", "per_second", "time", "headstart", "hours", "tokens_per_seco
 """Keys of results that are measured, and differ from run to run."""
 OTHERWISE = ("lock", "log.jsonl", "report.html", "CARD.md")
 """Files whose text tells times, too."""
+OUTSIDE = {"state", "tensorboard"}
+"""Folders of checkpoints and curves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def fingerprint(out: Path) -> dict[str, str]:
     beside = [path for path in out.parent.glob(f"{out.name}.*") if path.is_file()]
     found = {}
     for path in sorted([*out.rglob("*"), *beside]):
-        if path.is_file() and path.name not in OTHERWISE and "state" not in path.parts:
+        if path.is_file() and path.name not in OTHERWISE and not OUTSIDE & {*path.parts}:
             found[str(path.relative_to(out.parent))] = hashlib.sha256(lasting(path)).hexdigest()[:12]
     return found
 

@@ -104,6 +104,13 @@ def test_counts_come_back(tmp_path):
     assert loaded is not None
     assert (loaded.counts, loaded.total, loaded.floor) == (made.counts, 4, 0)
     text = (tmp_path / "counts.tsv").read_text()
-    for broken in ("", text[:-3], text.replace("\t", " ")):
+    assert "a\t3" in text
+    for broken in (
+        "",
+        text[:-3],
+        text.replace("\t", " "),
+        text.replace("a\t3", "a\t2"),
+        text.replace("\t4\t", "\t5\t"),
+    ):
         (tmp_path / "counts.tsv").write_text(broken)
         assert WordCounter.load(tmp_path / "counts.tsv", lowercase=False) is None

@@ -104,7 +104,8 @@ class Source:
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read ({error.strerror}).") from error
         self._unpacked += len(some)
-        if self._unpacked > max(BOMB_BYTES, BOMB_RATIO * self.size) and isinstance(self.file, gzip.GzipFile):
+        is_packed = self._unpacked > BOMB_BYTES and isinstance(self.file, gzip.GzipFile)
+        if is_packed and self._unpacked > BOMB_RATIO * self._raw.tell():
             raise DataError(
                 f"{self.path}: unpacks to more than {BOMB_RATIO} times its size, which no text does. If it is right, "
                 f"unpack it with gunzip and give the file."

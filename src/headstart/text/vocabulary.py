@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,6 +94,10 @@ def parse_counts(lines: list[str], path: Path, first_line: int) -> tuple[list[st
     return words, counts
 
 
+def sum_of(header: str, lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join([header, *lines]).encode("utf-8", "replace")).hexdigest()
+
+
 class WordCounter:
     """Counts words in bounded memory: beyond `most` distinct words, those with the lowest counts are dropped.
 
@@ -139,23 +143,23 @@ class WordCounter:
         return Vocabulary(words, counts, self.lowercase)
 
     def save(self, path: Path) -> None:
-        """Into the cache: a header with total and floor, then one `word TAB count` a line."""
-        lines = (f"{word}\t{count}" for word, count in self.counts.items())
-        text = "\n".join([f"{COUNTS_HEADER}\t{self.total}\t{self.floor}", *lines, ""])
-        write_text(path, text, CACHE_ADVICE)
+        """Into the cache: a header with total, floor and checksum, then one `word TAB count` a line."""
+        lines = [f"{word}\t{count}" for word, count in self.counts.items()]
+        header = f"{COUNTS_HEADER}\t{self.total}\t{self.floor}"
+        write_text(path, "\n".join([f"{header}\t{sum_of(header, lines)}", *lines, ""]), CACHE_ADVICE)
 
     @classmethod
     def load(cls, path: Path, lowercase: bool) -> WordCounter | None:
         """The saved counts, or None if they are missing or damaged: they can be counted again."""
         try:
             first, *lines, last = path.read_bytes().decode("utf-8").split("\n")
-            header, total, floor = first.split("\t")
+            header, total, floor, noted = first.split("\t")
             words, counts = parse_counts(lines, path, first_line=2)
             counter = cls(lowercase=lowercase)
             counter.total, counter.floor = int(total), int(floor)
         except (OSError, ValueError, CheckpointError):
             return None
-        if last or header != COUNTS_HEADER:
+        if last or header != COUNTS_HEADER or noted != sum_of(f"{header}\t{total}\t{floor}", lines):
             return None
         counter.counts = Counter(dict(zip(words, counts, strict=True)))
         return counter
