@@ -20,6 +20,8 @@ from bench.faults import ROWS
 from bench.faults.outcome import Outcome, Setting, cells, failure_line, groups, table
 from bench.faults.warm import import_everything
 
+MUTATED = "mutated"
+"""The one kind that needs no command."""
 SHOWN = 10
 """Failures of each group; all are in the file of --out."""
 
@@ -27,7 +29,8 @@ SHOWN = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parsed(arguments)
     began = time.monotonic()
-    import_everything()
+    if given.only != [MUTATED]:
+        import_everything()
     with tempfile.TemporaryDirectory(prefix="faults-", dir=given.folder) as folder:
         setting = Setting(Path(folder), given.seed, given.quick, tuple(given.case))
         outcomes = list(all_rows(given.only, setting))
