@@ -136,6 +136,18 @@ def test_a_missing_or_broken_file_is_one_sentence(tmp_path: Path) -> None:
         read_toml(broken)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 100_000 + "b = 1", "a = " + "[" * 100_000, f"a = {'9' * 5_000}", f"a = {'y' * 300_000}", "a = '\x00'"],
+    ids=lambda text: text[:6],
+)
+def test_a_damaged_file_is_one_sentence_at_once(text: str, tmp_path: Path) -> None:
+    """tomllib needs minutes and gigabytes for the first of them."""
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(ConfigError, match="not a TOML file"):
+        read_toml(tmp_path / "config.toml")
+
+
 def test_pick_suggests() -> None:
     with pytest.raises(ConfigError, match=r"No size called 'smal'\. Did you mean 'small'\?"):
         pick({"small": 1, "large": 2}, "smal", "size")

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from headstart.errors import ConfigError, DataError, Remedy, settings_renamed
+from headstart.errors import LONGEST, ConfigError, DataError, Remedy, settings_renamed
 
 REMEDY = Remedy("Name the column with {}.", "text.field=NAME", "--field")
 
@@ -26,6 +26,18 @@ def test_inside_another_job_a_remedy_names_the_setting_of_that_one() -> None:
     with pytest.raises(DataError) as error, settings_renamed(in_comparison):
         raise DataError("There is no column 'text'.", REMEDY)
     assert str(error.value) == "There is no column 'text'. Name the column with --set pretrain.text.field=NAME."
+
+
+def test_a_message_is_one_printable_line_whatever_the_file_held() -> None:
+    assert str(DataError("There are: a\x1b]0;x\x07, b\ud800\nand c.")) == "There are: a\\x1b]0;x\\x07, b\\ud800 and c."
+    assert str(DataError("Köln: 'schön 🙂'.")) == "Köln: 'schön 🙂'."
+
+
+def test_a_message_with_a_long_name_keeps_its_beginning_and_its_end() -> None:
+    message = str(DataError(f"a.csv:2: has no key 'text'; there are: {'y' * 100_000}. Rename one.", REMEDY))
+    assert message.startswith("a.csv:2: has no key 'text'; there are: yyy")
+    assert message.endswith("yyy. Rename one. Name the column with --field.")
+    assert len(message) < LONGEST + 60
 
 
 def test_an_error_without_a_remedy_is_passed_on_as_it_is() -> None:

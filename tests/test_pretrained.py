@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from safetensors.torch import load_file, save_file
 import headstart
 from headstart import pretrained as module
 from headstart.encoders.registry import ENCODERS
-from headstart.errors import CheckpointError, ConfigError, DataError
+from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 from headstart.pretrained import Pretrained, load_run, save_run, weights_of
 
 WHO = ["The cat", "Every child", "Nobody", "The old actor , my friend ,"]
@@ -190,6 +191,30 @@ def test_it_says_what_it_is_in_a_line(pretrained_runs: dict[str, Path]) -> None:
         f"<Pretrained bert: BERT, 3 layers of 16, vocabulary {len(opened(pretrained_runs, 'bert').tokenizer):,}, "
         "heads masked, next>"
     )
+
+
+DAMAGED = {
+    "the shape asks for terabytes": ("width = 16", "width = 1000000", "does not fit its config.toml"),
+    "a number that no computer holds": ("width = 16", f"width = {10**30}", "'width' in the configuration"),
+    "more layers than could be built": ("layers = 2", "layers = 2147483648", "less than or equal to 1000"),
+    "no size of the vocabulary": ("vocabulary = ", "volcabulary = ", "'vocabulary' is missing or not a int"),
+    "a list for a number": ("vocabulary = ", "vocabulary = [1]\nother = ", "'vocabulary' is missing or not a int"),
+    "a value for a section": ('kind = "bert"', 'kind = "bert"\ndata = 3\n[other]', "not a TOML file"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_configuration_is_told_before_memory_is_taken(
+    damage: str, pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
+    old, new, message = DAMAGED[damage]
+    run = tmp_path / "run"
+    shutil.copytree(pretrained_runs["bert"], run)
+    text = (run / "config.toml").read_text(encoding="utf-8")
+    assert old in text
+    (run / "config.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(HeadstartError, match=message):
+        load_run(run)
 
 
 @pytest.mark.parametrize("kind", ENCODERS)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from headstart.errors import ConfigError
 
 OFF = "off"
+DEEPEST = 50
+DEEP_KEY = re.compile(rf"(?<![\w'\"-])(?:[\w'\"-]++[ \t]*+\.[ \t]*+){{{DEEPEST}}}")
+"""tomllib takes minutes and gigabytes for the key of a damaged file that has thousands of parts."""
 TYPE_TAGS = frozenset({"str", "int", "float", "bool", "none"})
 Table = dict[str, Any]
+Depth = Annotated[int, Field(ge=1, le=1_000)]
+"""A number of layers, bounded far above any model: a damaged file can ask for more, and building that would hang."""
+Width = Annotated[int, Field(ge=1, le=1 << 20)]
+"""Of vectors, or a number of cells, filters or positions."""
 ModelT = TypeVar("ModelT", bound="Section")
 EntryT = TypeVar("EntryT")
 
@@ -50,10 +58,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def read_toml(path: Path) -> Table:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if DEEP_KEY.search(text):
+            raise ValueError(f"a key has more than {DEEPEST} parts")
+        return tomllib.loads(text)
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: there is no such configuration file.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number too long, or tables too deep
         raise ConfigError(f"{path}: not a TOML file ({error}).") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
@@ -66,7 +77,7 @@ def parse_assignment(text: str) -> tuple[list[str], Any]:
         raise ConfigError(f"--set takes SECTION.KEY=VALUE, such as encoder.layers=3; got '{text}'.")
     try:
         parsed = tomllib.loads(f"value = {value.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value.strip()
     return key.strip().split("."), parsed
 

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+LONGEST = 1_500
+"""Characters of a message; a longer one quotes what a file holds, and loses its middle."""
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -25,6 +28,13 @@ class Remedy:
         return self.sentence.format(self.option or f"--set {self.setting}")
 
 
+def one_line(problem: str) -> str:
+    """A message as one printable line: names and values in it come from files, which may hold control characters."""
+    spaced = " ".join(problem.splitlines())
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in spaced)
+    return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]} ... {shown[-LONGEST // 2 :]}"
+
+
 class HeadstartError(Exception):
     """One sentence: what is wrong, where, what was found, what was expected, and what to do.
 
@@ -32,6 +42,7 @@ class HeadstartError(Exception):
     """
 
     def __init__(self, problem: str, remedy: Remedy | None = None) -> None:
+        problem = one_line(problem)
         super().__init__(problem, remedy)
         self.problem, self.remedy = problem, remedy
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ ABILITIES = {
     "span": "finds answers in a text",
 }
 """What each head of `headstart.heads.plain.HEADS` is for."""
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 Vectors = NDArray[np.float32]
 Sentence = str | Sequence[str] | Joined
 """A text, its words where they are known already, or a pair of texts."""
@@ -252,29 +253,39 @@ def load_run(path: Path) -> Pretrained:
     if "data" not in table:
         what = "is a task model, which `headstart predict` reads" if "labels" in table else "was not written by a run"
         raise CheckpointError(f"{run.path}: {what}; wanted the folder of a pretrained encoder.")
+    where = run.path / "config.toml"
+    check_table(table, {"data": dict}, where)
+    data: Table = table["data"]
+    check_table(data, {"vocabulary": int, "labels": list} if "labels" in data else {"vocabulary": int}, where)
     tokenizer = load_tokenizer(run.path)
-    if len(tokenizer) != table["data"]["vocabulary"]:
+    if len(tokenizer) != data["vocabulary"]:
         raise CheckpointError(
-            f"{run.path}: the tokenizer has {len(tokenizer):,} entries, the weights expect "
-            f"{table['data']['vocabulary']:,}."
+            f"{run.path}: the tokenizer has {len(tokenizer):,} entries, the weights expect {data['vocabulary']:,}."
         )
     kind = str(table.get("kind"))
-    settings = pick(ENCODERS, kind, "encoder").settings_in_run(table, run.path / "config.toml")
-    encoder = build_encoder(kind, settings, len(tokenizer))
+    settings = pick(ENCODERS, kind, "encoder").settings_in_run(table, where)
     weights = read_tensors(run.weights)
-    load_strictly(encoder, encoder.weights_in_run(weights), run.weights)
+    own = ENCODERS[kind].weights_in_run(weights)
+    encoder = built_to_fit(lambda: build_encoder(kind, settings, len(tokenizer)), own, run.weights)
     # Heads are built with random weights too, which are overwritten at once.
     with torch.random.fork_rng([]):
         heads = read_heads(encoder, weights, run.weights)
-    return Pretrained(encoder, tokenizer, heads, tuple(table["data"].get("labels", ())), run.path.resolve().name)
+    return Pretrained(encoder, tokenizer, heads, tuple(map(str, data.get("labels", ()))), run.path.resolve().name)
+
+
+def check_table(table: Table, wanted: Mapping[str, type], where: Path) -> None:
+    """Refuse a table of config.toml that lacks what a run writes there."""
+    for key, kind in wanted.items():
+        if not isinstance(table.get(key), kind):
+            raise CheckpointError(f"{where}: '{key}' is missing or not a {kind.__name__}; it was not written by a run.")
 
 
 def was_pretrained_here(path: Path) -> bool:
     """Whether a folder is a run with a record of its text: not an imported one, nor a compact copy from elsewhere."""
     if not (path / "config.toml").is_file():
         return False
-    data = RunDirectory(path).read_config().get("data", {})
-    return "sources" in data and COMPACTED not in data
+    data = RunDirectory(path).read_config().get("data")
+    return isinstance(data, dict) and "sources" in data and COMPACTED not in data
 
 
 def save_run(pretrained: Pretrained, out: Path, record: Mapping[str, Any], card: str) -> None:
@@ -315,8 +326,25 @@ def read_heads(encoder: Encoder, weights: Mapping[str, Tensor], where: Path) -> 
     return heads
 
 
+def built_to_fit(build: Callable[[], ModuleT], weights: Mapping[str, Tensor], where: Path) -> ModuleT:
+    """The module that config.toml describes, with these weights.
+
+    A damaged config.toml may ask for more memory than there is, so the shapes are compared before any is allocated.
+    """
+    with torch.device("meta"):
+        check_shapes(build(), weights, where)
+    module = build()
+    module.load_state_dict(weights)
+    return module
+
+
 def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: Path) -> None:
     """Load weights of exactly the names and shapes that the module has."""
+    check_shapes(module, weights, where)
+    module.load_state_dict(weights)
+
+
+def check_shapes(module: nn.Module, weights: Mapping[str, Tensor], where: Path) -> None:
     own = module.state_dict()
     for name in sorted(own.keys() | weights.keys()):
         if name not in weights or name not in own:
@@ -326,4 +354,3 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: Path)
                 f"{where}: does not fit its config.toml: '{name}' has shape {tuple(weights[name].shape)}, "
                 f"wanted {tuple(own[name].shape)}."
             )
-    module.load_state_dict(weights)

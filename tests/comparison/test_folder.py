@@ -60,7 +60,13 @@ def test_a_cell_that_is_whole_comes_back_and_any_other_counts_as_missing(tmp_pat
     assert folder.read_cell("scratch", 50, 1, 2) is None
     assert folder.read_cell("scratch", 50, 0, 3) is None
     whole = cell_to_json(cell())
-    broken = ['{"row": "scratch"', "[]", json.dumps({**whole, "seed": 1}), json.dumps({"row": "scratch"})]
+    broken = [
+        '{"row": "scratch"',
+        "[]",
+        "[" * 100_000,
+        json.dumps({**whole, "seed": 1}),
+        json.dumps({"row": "scratch"}),
+    ]
     for missing in ("scores", "counts", "seconds", "mix"):
         broken.append(json.dumps({key: value for key, value in whole.items() if key != missing}))
     for text in broken:

@@ -32,7 +32,8 @@ def test_a_curve_is_what_the_log_says(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_being_written_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", [*STEPS, "no object", [1]], rest='{"step": 6, "lo')
+    odd = ["no object", [1], {"step": 5, "evaluation": 3}]
+    folder = write_run(tmp_path / "run", [*STEPS, *odd], rest="[" * 100_000 + '\n{"step": 6, "lo')
     found = curve_of(folder / "log.jsonl")
     assert ([step for step, _ in found.loss], found.finished) == ([1, 2, 3, 4, 5], False)
 

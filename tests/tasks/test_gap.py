@@ -91,6 +91,7 @@ def test_scores_by_gender_and_their_ratio(tmp_path: Path) -> None:
         ({"A_offset": "-4"}, "'A-offset' is '-4'"),
         ({"B_offset": "x"}, "'B-offset' is 'x'"),
         ({"B_offset": "99999"}, "'B-offset' is '99999'"),
+        ({"B_offset": "9" * 5_000}, "'B-offset' is '9999999999999999999"),
         ({"A": ""}, "'A-offset' is '4', but '' does not stand"),
         ({"A_coref": "yes"}, "'A-coref' must be TRUE or FALSE, got 'yes'"),
     ],

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from headstart.errors import DataError
-from headstart.text.building import PREFIX, STALE_SECONDS, building
+from headstart.text.building import PREFIX, SEAL, STALE_SECONDS, building, cache_entry, is_whole
 
 
 def test_an_entry_appears_whole(tmp_path):
@@ -13,6 +13,29 @@ def test_an_entry_appears_whole(tmp_path):
         assert not (tmp_path / "cache" / "entry").exists()
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["entry"]
     assert (tmp_path / "cache" / "entry" / "file").read_text() == "x"
+
+
+@pytest.mark.parametrize("name", ["part/ids", "index.json", SEAL])
+def test_a_flipped_bit_in_any_file_of_an_entry_is_told_and_the_entry_removed(name, tmp_path, caplog):
+    target = tmp_path / "entry"
+    assert not is_whole(target)
+    with cache_entry(target) as folder:
+        (folder / "part").mkdir()
+        (folder / "part" / "ids").write_bytes(bytes(1_000))
+        (folder / "index.json").write_text('{"units": 500}')
+    assert is_whole(target)
+    content = bytearray((target / name).read_bytes())
+    content[9] ^= 4
+    (target / name).write_bytes(content)
+    assert not is_whole(target)
+    assert not target.exists()
+    assert f"'{name}' is damaged; this part of the cache is made anew." in caplog.text or name == SEAL
+
+
+def test_an_entry_of_a_version_without_checksums_is_taken_as_it_is(tmp_path):
+    with building(tmp_path / "entry") as folder:
+        (folder / "file").write_text("x")
+    assert is_whole(tmp_path / "entry")
 
 
 def test_an_error_leaves_no_entry(tmp_path):

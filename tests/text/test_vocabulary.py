@@ -75,6 +75,7 @@ GOOD = "# headstart words lowercase=false\n<S>\t0\n</S>\t0\n<UNK>\t0\na\t3\n"
     [
         ("words\n" + GOOD, "words.tsv:1: expected '# headstart words"),
         (GOOD + "b 2\n", "words.tsv:6: expected 'word TAB count', got 'b 2'"),
+        (GOOD + "b\t" + "9" * 19 + "\n", "words.tsv:6: expected 'word TAB count'"),
         (GOOD + "b\t-2\n", "words.tsv:6"),
         (GOOD + "b\t2", "words.tsv:6: the file is cut short"),
         (GOOD + "a\t2\n", "'a' stands there more than once"),
@@ -103,6 +104,13 @@ def test_counts_come_back(tmp_path):
     assert loaded is not None
     assert (loaded.counts, loaded.total, loaded.floor) == (made.counts, 4, 0)
     text = (tmp_path / "counts.tsv").read_text()
-    for broken in ("", text[:-3], text.replace("\t", " ")):
+    assert "a\t3" in text
+    for broken in (
+        "",
+        text[:-3],
+        text.replace("\t", " "),
+        text.replace("a\t3", "a\t2"),
+        text.replace("\t4\t", "\t5\t"),
+    ):
         (tmp_path / "counts.tsv").write_text(broken)
         assert WordCounter.load(tmp_path / "counts.tsv", lowercase=False) is None

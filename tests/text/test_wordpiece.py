@@ -263,6 +263,26 @@ def test_files_that_are_not_wordpiece(tmp_path):
             load_wordpiece(json_path)
 
 
+@pytest.mark.parametrize("id", [2**31, -1, "7", None, 2.0])
+def test_ids_with_a_gap_are_refused_before_the_library_aborts_the_process(id, tmp_path):
+    learn_wordpiece(TEXTS, size=150, lowercase=True).save(tmp_path)
+    description = json.loads((tmp_path / "tokenizer.json").read_text())
+    description["model"]["vocab"]["the"] = id
+    (tmp_path / "tokenizer.json").write_text(json.dumps(description))
+    with pytest.raises(DataError, match="the ids of the pieces must be the whole numbers from 0, without a gap"):
+        load_wordpiece(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+def test_json_nested_too_deeply_is_one_sentence(name, tmp_path):
+    learn_wordpiece(TEXTS, size=150, lowercase=True).save(tmp_path)
+    (tmp_path / name).write_text('{"a":' * 100_000)
+    if name != "tokenizer.json":
+        (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(DataError, match=f"{name}: .*recursion"):
+        load_wordpiece(tmp_path)
+
+
 def test_casing_that_contradicts_the_file(tmp_path):
     learn_wordpiece(TEXTS, size=150, lowercase=True).save(tmp_path)
     with pytest.raises(DataError, match="has lowercase = True, but False was asked for"):

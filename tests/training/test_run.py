@@ -12,7 +12,7 @@ import torch
 
 from headstart.atomic import PARTIAL
 from headstart.errors import CheckpointError
-from headstart.training.run import CheckpointNote, RunDirectory
+from headstart.training.run import NOTE_SUM, CheckpointNote, RunDirectory
 from headstart.training.tensors import read_tensors, write_tensors
 
 STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.tensor(3)}
@@ -48,7 +48,7 @@ def test_two_checkpoints_are_kept_and_the_newest_is_used(run: RunDirectory) -> N
     ]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "note"])
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing", "note", "a digit of the note", "nested"])
 def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage: str) -> None:
     run.save(CheckpointNote(steps=1), STATE)
     run.save(CheckpointNote(steps=2), STATE)
@@ -61,8 +61,12 @@ def test_a_broken_checkpoint_is_passed_over_saying_so(run: RunDirectory, damage:
         tensors.write_bytes(data)
     elif damage == "missing":
         tensors.unlink()
-    else:
+    elif damage == "nested":
+        note.write_text("[" * 100_000)
+    elif damage == "note":
         note.write_text('{"steps": 2')
+    else:
+        note.write_text(note.read_text().replace('"elapsed": 0.0', '"elapsed": 0.1'))
     progress, _, notices = run.restore()
     assert progress.steps == 1
     assert len(notices) == 1
@@ -206,6 +210,15 @@ def test_a_folder_in_the_place_of_the_log_is_one_sentence(run: RunDirectory) -> 
 def test_files_that_only_look_like_checkpoints_do_not_count(run: RunDirectory) -> None:
     (run.state / "step-copy.json").write_text("{}")
     assert run.restore() == (CheckpointNote(), None, [])
+
+
+def test_a_note_of_a_version_without_its_checksum_is_read(run: RunDirectory) -> None:
+    run.save(CheckpointNote(steps=1), STATE)
+    note = run._files(1)[1]
+    fields = json.loads(note.read_text())
+    del fields[NOTE_SUM]
+    note.write_text(json.dumps(fields))
+    assert run.restore()[0].steps == 1
 
 
 def test_a_note_whose_numbers_are_words_is_broken(run: RunDirectory) -> None:

@@ -14,6 +14,7 @@ from headstart.batches.rows import AnyText, Joined
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import result_of
+from headstart.text.building import SEAL
 from headstart.text.characters import character_table
 from headstart.transfer import features
 from headstart.transfer.features import encoder_fingerprint, gather, texts_digest
@@ -120,10 +121,21 @@ def test_no_room_on_the_disk_is_one_sentence_and_leaves_nothing(
     assert list((tmp_path / "features").iterdir()) == []
 
 
-def test_broken_entries_are_named(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+def test_broken_entries_are_made_anew(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
+    pretrained = headstart.load(pretrained_runs["static"])
+    before = np.array(result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path)).layers)
+    entry = next((tmp_path / "features").iterdir())
+    (entry / "layers.bin").write_bytes(b"cut")
+    np.testing.assert_array_equal(result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path)).layers, before)
+
+
+def test_broken_entries_of_a_version_without_checksums_are_named(
+    pretrained_runs: dict[str, Path], tmp_path: Path
+) -> None:
     pretrained = headstart.load(pretrained_runs["static"])
     result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))
     entry = next((tmp_path / "features").iterdir())
+    (entry / SEAL).unlink()
     (entry / "layers.bin").write_bytes(b"cut")
     with pytest.raises(DataError, match=r"cached features are broken .* Remove this folder"):
         result_of(gather(pretrained, TEXTS, longest=64, cache=tmp_path))

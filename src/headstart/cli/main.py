@@ -30,6 +30,7 @@ from headstart.cli import (
     weights,
 )
 from headstart.cli.allocator import TRAINING, tune_allocator
+from headstart.cli.memory import out_of_memory
 from headstart.errors import HeadstartError
 
 # What a shell reports for a process ended by SIGINT and by SIGPIPE.
@@ -98,13 +99,20 @@ def options(
 
 
 def run() -> None:
-    """A mistake of the user's is one sentence and exit code 2; anything else is a bug and keeps its traceback."""
+    """A mistake of the user's, or too little memory, is one sentence and exit code 2; anything else is a bug and keeps
+    its traceback."""
     if TRAINING.intersection(sys.argv[1:2]):
         tune_allocator()
     try:
         app()
     except HeadstartError as error:
         print(f"headstart: {error}", file=sys.stderr)
+        sys.exit(2)
+    except (MemoryError, RuntimeError, OSError) as error:
+        sentence = out_of_memory(error, sys.argv[1:])
+        if sentence is None:
+            raise
+        print(f"headstart: {sentence}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         # The reader of our output has left, as with `| head`: typer and rich end silently, but with 1.

@@ -57,7 +57,7 @@ class ComparisonFolder:
     def _read_plan(self) -> Table:
         try:
             plan = json.loads(self.plan.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{self.plan}: is broken ({error}). Give another --out.") from error
         if not isinstance(plan, dict):
             raise CheckpointError(f"{self.plan}: is not the plan of a comparison. Give another --out.")
@@ -90,7 +90,7 @@ class ComparisonFolder:
         try:
             text = self.cell_path(row, labels, seed).read_text(encoding="utf-8")
             gold = json.loads(self.gold.read_text(encoding="utf-8")) if self.gold.exists() else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         cell = read_cell(text, gold)
         is_whole = cell is not None and cell.key == (row, labels, seed) and len(cell.counts) == dev_examples
@@ -125,7 +125,7 @@ def rank_of(note: Path, metric: str) -> tuple[bool, float]:
     try:
         record = json.loads(note.read_text(encoding="utf-8"))
         return not record.get("collapsed", False), float(record[metric])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False, -1.0  # no whole note: whatever comes is better
 
 

@@ -169,5 +169,5 @@ def log_lines(path: Path) -> list[dict[str, Any]]:
         return []
     try:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: the log of the run cannot be read ({error}).") from error

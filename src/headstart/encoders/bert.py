@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from headstart.batches.rows import Joined, TextRow, kept_of_pair, kept_tokens
-from headstart.config import Section, Table, resolve
+from headstart.config import Depth, Section, Table, Width, resolve
 from headstart.cores import alone
 from headstart.encoders.base import Encoder
 from headstart.encoders.kernels.bert_block import infer_block
@@ -35,22 +35,22 @@ PUBLISHED_DEVIATION, PUBLISHED_WIDTH = 0.02, 768
 class BertConfig(Section):
     """The shape of a BERT."""
 
-    layers: int = Field(ge=1)
+    layers: Depth
     """Transformer blocks."""
 
-    width: int = Field(ge=1)
+    width: Width
     """Width of every representation."""
 
-    heads: int = Field(ge=1)
+    heads: Width
     """Attention heads per block."""
 
-    inner: int = Field(ge=1)
+    inner: Width
     """Width inside a block's feed-forward network."""
 
-    positions: int = Field(default=512, ge=1)
+    positions: Width = 512
     """Longest sequence, in pieces."""
 
-    segments: int = Field(default=2, ge=1)
+    segments: Width = 2
     """Segment embeddings."""
 
     dropout: float = Field(default=0.1, ge=0, lt=1)

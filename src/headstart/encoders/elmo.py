@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from headstart.batches.rows import TextRow, encode_text, kept_tokens
-from headstart.config import Section, Table, resolve
+from headstart.config import Depth, Section, Table, Width, resolve
 from headstart.cores import on_cores
 from headstart.encoders.base import Encoder
 from headstart.encoders.character_network import Activation, CharacterNetwork
@@ -35,16 +35,20 @@ NAME_OF_TOKENS = {"characters": "characters", "words": "words", "both": "words"}
 """The name of the token layer in the weights; that of characters is older than the others."""
 
 
+MOST_FILTERS = 1 << 20
+"""Of one width, as of every `Width`."""
+
+
 class ElmoConfig(Section):
     """The shape of an ELMo."""
 
-    cell: int = Field(ge=1)
+    cell: Width
     """LSTM cells per direction and layer."""
 
-    projection: int = Field(ge=1)
+    projection: Width
     """Width of one direction's output, and of a word's vector."""
 
-    layers: int = Field(default=2, ge=1)
+    layers: Depth = 2
     """LSTM layers."""
 
     tokens: TokenKind = "characters"
@@ -56,19 +60,19 @@ class ElmoConfig(Section):
     filters: list[list[int]] = PUBLISHED_FILTERS
     """Character filters, as [width, how many] pairs."""
 
-    char_width: int = Field(default=16, ge=1)
+    char_width: Width = 16
     """Width of a character's embedding."""
 
     activation: Activation = "relu"
     """Activation of the character filters: relu or tanh."""
 
-    highway: int = Field(default=2, ge=0)
+    highway: int = Field(default=2, ge=0, le=100)
     """Highway layers over the character filters."""
 
-    cell_clip: float | None = Field(default=3.0, gt=0)
+    cell_clip: float | None = Field(default=3.0, gt=0, le=1e30)
     """Bound on the LSTM's cells."""
 
-    projection_clip: float | None = Field(default=3.0, gt=0)
+    projection_clip: float | None = Field(default=3.0, gt=0, le=1e30)
     """Bound on the LSTM's outputs."""
 
     dropout: float = Field(default=0.1, ge=0, lt=1)
@@ -79,7 +83,10 @@ class ElmoConfig(Section):
 
     @model_validator(mode="after")
     def filters_are_pairs(self) -> ElmoConfig:
-        pairs = all(len(pair) == 2 and 1 <= pair[0] <= CHARACTERS_PER_WORD and pair[1] >= 1 for pair in self.filters)
+        pairs = all(
+            len(pair) == 2 and 1 <= pair[0] <= CHARACTERS_PER_WORD and 1 <= pair[1] <= MOST_FILTERS
+            for pair in self.filters
+        )
         if not self.filters or not pairs:
             raise ValueError(
                 f"encoder.filters must be [width, how many] pairs with widths of 1 to {CHARACTERS_PER_WORD}, "

@@ -9,11 +9,10 @@ from typing import Self
 import numpy as np
 import torch
 import torch.nn.functional as F
-from pydantic import Field
 from torch import Tensor, nn
 
 from headstart.batches.rows import TextRow, encode_text, kept_tokens
-from headstart.config import Section, Table, resolve
+from headstart.config import Section, Table, Width, resolve
 from headstart.encoders.base import Encoder
 from headstart.encoders.representations import Layers, Tokens, chosen
 from headstart.text.tokenizer import Tokenizer
@@ -22,7 +21,7 @@ from headstart.text.tokenizer import Tokenizer
 class StaticConfig(Section):
     """Word vectors."""
 
-    dim: int = Field(default=100, ge=1)
+    dim: Width = 100
     """Width of a word's vector."""
 
 

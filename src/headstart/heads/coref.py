@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ByteSize, Field
 from torch import Tensor, nn
 
+from headstart.config import Width
 from headstart.heads.coref_memory import Blocks, HeadSizes
 from headstart.heads.recurrent import RecurrentConfig
 from headstart.heads.two_texts import WordReader
@@ -32,7 +33,7 @@ of a span is divided by the sum of its words'."""
 class CorefHeadConfig(RecurrentConfig):
     """The network between the words' vectors and the chains."""
 
-    widest: int = Field(default=12, ge=1)
+    widest: Width = 12
     """Words of the longest span that may be a mention."""
 
     spans_per_word: float = Field(default=0.4, gt=0, le=2)
@@ -41,10 +42,10 @@ class CorefHeadConfig(RecurrentConfig):
     antecedents: int = Field(default=50, ge=1)
     """Spans before each kept one that are scored finely."""
 
-    hidden: int = Field(default=150, ge=1)
+    hidden: Width = 150
     """Width of the scorers, and of the vectors of spans that they compare."""
 
-    feature_width: int = Field(default=20, ge=1)
+    feature_width: Width = 20
     """Width of the vectors of a span's length, of the distance of two spans and of the genre."""
 
     singletons: bool | None = None

@@ -42,7 +42,8 @@ class LinearChainCrf(nn.Module):
         super().__init__()
         shapes = {"start": (n_tags,), "transition": (n_tags, n_tags), "end": (n_tags,)}
         for (name, shape), ok in zip(shapes.items(), (start_ok, transition_ok, end_ok), strict=True):
-            allowed = torch.ones(shape, dtype=torch.bool) if ok is None else torch.tensor(np.asarray(ok, dtype=bool))
+            # On the CPU also while shapes are checked on the meta device: `steps` follows from the values.
+            allowed = torch.tensor(np.ones(shape, dtype=bool) if ok is None else np.asarray(ok, bool), device="cpu")
             if allowed.shape != shape:
                 raise ValueError(f"{name}_ok must have shape {shape}, got {tuple(allowed.shape)}")
             # Not saved: the tags' names give them again.

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 
+from headstart.config import Width
 from headstart.heads.classify import ClassifyHead, ClassifyHeadConfig
 from headstart.heads.pool import build_pool
 from headstart.heads.recurrent import Head, Pooled
@@ -27,7 +28,7 @@ class PairHeadConfig(ClassifyHeadConfig):
     pool: str = "first"
     """How the words of texts read together become one vector: first, last, mean, max, attention, or several."""
 
-    compare: int = Field(default=100, ge=1)
+    compare: Width = 100
     """Of texts read apart, the width of the comparison of a word with what it is aligned to."""
 
     @model_validator(mode="after")

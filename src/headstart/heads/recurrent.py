@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from headstart.config import Section
+from headstart.config import Depth, Section, Width
 from headstart.encoders.kernels.dropout import Dropout, drawn_seed, seeding_torch
 from headstart.errors import DataError
 
@@ -30,10 +30,10 @@ class RecurrentConfig(Section):
     cell: Literal["lstm", "gru", "rnn", "none"] = "lstm"
     """The recurrent cell that reads the words, or none to use the words' vectors as they are."""
 
-    width: int = Field(default=64, ge=1)
+    width: Width = 64
     """Recurrent cells per direction and layer."""
 
-    layers: int = Field(default=1, ge=1)
+    layers: Depth = 1
     """Recurrent layers."""
 
     directions: Literal["both", "forward"] = "both"

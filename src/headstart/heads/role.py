@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
+from headstart.config import Width
 from headstart.heads.crf import LinearChainCrf
 from headstart.heads.recurrent import Pooled
 from headstart.heads.tag import Decoder, LegalTags, TagHeadConfig
@@ -31,7 +31,7 @@ class RoleHeadConfig(TagHeadConfig):
     the output layer reads the predicate's states beside the word's; segment: its pieces are BERT's second segment, so
     that the encoder reads the mark, once for every predicate of a sentence."""
 
-    mark_width: int = Field(default=32, ge=1)
+    mark_width: Width = 32
     """Width of the vector that marks a word."""
 
     @property

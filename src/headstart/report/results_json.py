@@ -38,7 +38,7 @@ from headstart.tasks.shown import Segment, ShownText
 PlainT = TypeVar("PlainT")
 OLD_METRIC = "accuracy"
 OLD_SCORES = ("accuracy", "macro_f1")
-BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 """What reading a file raises that is not JSON, or JSON of another shape."""
 
 

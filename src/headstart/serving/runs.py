@@ -89,7 +89,7 @@ def last_lines(path: Path, size: int) -> list[dict[str, Any]]:
     for line in lines[1 if start else 0 :]:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             found.append(record)
@@ -107,10 +107,15 @@ def curve_of(path: Path) -> Curve:
             continue
         if isinstance(line.get("loss"), float):
             loss.append((step, line["loss"]))
-        for figure, value in dict(line.get("evaluation") or {}).items():
+        for figure, value in figures_of(line).items():
             if isinstance(value, int | float):
                 evaluations.setdefault(figure, []).append((step, float(value)))
     return Curve(thinned(loss), {name: thinned(points) for name, points in evaluations.items()}, finished)
+
+
+def figures_of(line: dict[str, Any]) -> dict[str, Any]:
+    found = line.get("evaluation")
+    return found if isinstance(found, dict) else {}
 
 
 def thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -105,7 +105,7 @@ def rewritten(columns: Columns, cells: Sequence[str]) -> str:
 def new_columns(document: CorefDocument, cells: Sequence[str]) -> str:
     """Document, part, number of the word in its sentence, word, edges; separated by tabs, as the scorer reads them."""
     name = one_line(document.name)
-    part = str(int(document.part)) if document.part.isdecimal() else document.part
+    part = (document.part.lstrip("0") or "0") if document.part.isdecimal() else document.part
     found = [f"#begin document ({name}); part {part.zfill(3)}\n"]
     for first, end in document.sentences:
         for word in range(first, end):

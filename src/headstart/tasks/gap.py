@@ -32,6 +32,8 @@ PRONOUNS: dict[str, Gender] = {
     "her": "feminine",
     "hers": "feminine",
 }
+MOST_DIGITS = 18
+"""Of an offset; Python refuses to read thousands of them as a number."""
 TRUTH = {"true": True, "false": False}
 
 
@@ -70,7 +72,7 @@ def gap_document(row: dict[str, Any], where: str) -> CorefDocument:
 def place_of(row: dict[str, Any], field: str, text: str, where: str) -> tuple[int, int]:
     """The characters of the pronoun or of a name, checked to be there."""
     wanted, offset = row[field], row[f"{field}-offset"]
-    start = int(offset) if offset.isascii() and offset.isdigit() else -1
+    start = int(offset) if offset.isascii() and offset.isdigit() and len(offset) <= MOST_DIGITS else -1
     if start < 0 or not wanted or not text.startswith(wanted, start):
         raise DataError(
             f"{where}: '{field}-offset' is {offset!r:.20}, but {wanted!r:.40} does not stand at that character of the "

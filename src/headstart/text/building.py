@@ -1,9 +1,13 @@
-"""Folders that appear complete or not at all: built under a temporary name, then renamed."""
+"""Folders that appear complete or not at all: built under a temporary name, then renamed.
+
+Entries of the cache also have the checksums of their files, so that a damaged one is noticed and made anew.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shutil
 import tempfile
 import time
@@ -12,9 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headstart.atomic import sha256_of, write_text
 from headstart.errors import DataError
 
 PREFIX = ".building-"
+SEAL = "sealed"
+"""In the format that `sha256sum --check` reads."""
 STALE_SECONDS = 24 * 60 * 60
 
 
@@ -49,6 +56,36 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def cache_entry(target: Path) -> Iterator[Path]:
+    """`building`, with the checksums of all files at the end."""
+    with building(target) as folder:
+        yield folder
+        write_text(folder / SEAL, "".join(sums_of(folder)), CACHE_ADVICE)
+
+
+def is_whole(target: Path) -> bool:
+    """Whether a cache entry is there with every file as it was made. A damaged one is told and removed.
+
+    An entry of a version that wrote no checksums counts as whole.
+    """
+    if not (target / SEAL).is_file():
+        return target.is_dir()
+    noted = (target / SEAL).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    found = sums_of(target)
+    if noted == found:
+        return True
+    wrong = next((line.split()[-1] for line in found if line not in noted), SEAL)
+    logging.getLogger("headstart").warning(f"{target}: '{wrong}' is damaged; this part of the cache is made anew.")
+    shutil.rmtree(target)
+    return False
+
+
+def sums_of(folder: Path) -> list[str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SEAL)
+    return [f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
 
 
 def remove_stale(parent: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from headstart.config import Section
 from headstart.errors import ConfigError, DataError, Remedy
-from headstart.text.files import Source
+from headstart.text.files import Source, check_regular
 from headstart.text.formats import FORMATS, clean, cut_point, format_of, is_plain, known_suffixes
 from headstart.text.layout import decide
 
@@ -75,6 +75,7 @@ def files_of(source: str | Path) -> list[Path]:
         return files
     if path.exists():
         format_of(path)
+        check_regular(path)
         return [path]
     if not glob.has_magic(str(path)):
         raise DataError(f"{path}: there is no such file or folder.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from headstart.errors import DataError
 # Small enough that the allocator reuses the same memory; with larger chunks the heap slowly grows.
 CHUNK_BYTES = 1 << 16
 LONGEST_LINE = 64 << 20
+BOMB_BYTES, BOMB_RATIO = 256 << 20, 200
+"""A packed file that unpacks to more than both is refused: text is packed to a third or a tenth of its size."""
 BOM = b"\xef\xbb\xbf"
 # UTF-32's little-endian mark begins with UTF-16's, so it is tried first.
 OTHER_BOMS = {
@@ -31,6 +34,8 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.line = 0  # number of the last line returned, counted from 1
+        self._unpacked = 0
+        check_regular(path)
         try:
             self._raw = path.open("rb")
             self.size = path.stat().st_size
@@ -88,19 +93,39 @@ class Source:
         return text
 
     def read(self, most: int, whole_line: bool = False) -> bytes:
+        if most < 0 and isinstance(self.file, gzip.GzipFile):
+            return b"".join(iter(lambda: self.read(CHUNK_BYTES), b""))
         try:
-            return self.file.readline(most) if whole_line else self.file.read(most)
+            some = self.file.readline(most) if whole_line else self.file.read(most)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(
                 f"{self.path}: damaged or cut short ({error}). Check it with gzip -t, and download or pack it again."
             ) from error
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read ({error.strerror}).") from error
+        self._unpacked += len(some)
+        is_packed = self._unpacked > BOMB_BYTES and isinstance(self.file, gzip.GzipFile)
+        if is_packed and self._unpacked > BOMB_RATIO * self._raw.tell():
+            raise DataError(
+                f"{self.path}: unpacks to more than {BOMB_RATIO} times its size, which no text does. If it is right, "
+                f"unpack it with gunzip and give the file."
+            )
+        return some
 
     def _too_long(self) -> DataError:
         return DataError(
             f"{self.path}:{self.line + 1}: this line is longer than {LONGEST_LINE >> 20} MB. Break the text into lines."
         )
+
+
+def check_regular(path: Path) -> None:
+    """Refuse pipes and devices: a file is read several times, and a pipe without a writer would be waited for."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise DataError(f"{path}: is a pipe or a device, not a file. Save what it gives as a file first.")
 
 
 def other_encoding(start: bytes) -> str | None:

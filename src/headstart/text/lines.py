@@ -22,6 +22,7 @@ class StandardInput(Source):
         self.path = Path("standard input")
         self.line = 0
         self.size = 0
+        self._unpacked = 0
         self.file = sys.stdin.buffer
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

@@ -61,15 +61,27 @@ def read_index(directory: Path) -> tuple[int, list[ShardCounts]]:
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
         found = index["format"]
-        counts = [ShardCounts(**shard) for shard in index["shards"]] if found == FORMAT else []
-        vocabulary_size = int(index["vocabulary_size"])
+        counts = [whole_counts(**shard) for shard in index["shards"]] if found == FORMAT else []
+        vocabulary_size = whole(index["vocabulary_size"])
     except OSError as error:
         raise DataError(f"{directory}: not a folder of shards ({INDEX}: {error.strerror}).") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path}: broken ({error}). {again(directory)}") from error
     if found != FORMAT:
         raise DataError(f"{path}: has format {found}, this version reads {FORMAT}. {again(directory)}")
     return vocabulary_size, counts
+
+
+def whole_counts(*, dtype: object, **counts: object) -> ShardCounts:
+    if dtype not in (NARROW, WIDE):
+        raise ValueError(f"ids of the type {dtype!r:.40}")
+    return ShardCounts(**{name: whole(count) for name, count in counts.items()}, dtype=str(dtype))
+
+
+def whole(count: object) -> int:
+    if type(count) is not int or not 0 <= count < 1 << 60:
+        raise ValueError(f"{count!r:.40} is not a count")
+    return count
 
 
 class MappedShard:

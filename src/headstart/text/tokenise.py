@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from headstart.errors import DataError
 from headstart.progress import Progress
 from headstart.text import sentences, words
-from headstart.text.building import building, cache_key
+from headstart.text.building import cache_entry, cache_key, is_whole
 from headstart.text.documents import TextConfig, content_key, read_blocks, settle_layout
 from headstart.text.encoding import SentenceIds
 from headstart.text.frames import Frame
@@ -81,7 +81,7 @@ def prepare(
     stages += [(valid_paths, "valid", None)] if valid_paths else []
     total = sum(size_of(files) for files, _, _ in stages)
     before = 0
-    with building(target) as folder:
+    with cache_entry(target) as folder:
         for files, main, held_out in stages:
             results = tokenise_files(files, tokenizer, config, max_sentence, workers)
             directories = folder / main, folder / held_out if held_out else None
@@ -158,7 +158,7 @@ def check_not_empty(folder: Path, paths: Sequence[Path]) -> None:
 
 def open_corpora(target: Path, reused: bool) -> Corpora | None:
     """The cached shards, or None. A damaged entry is removed, so that it is made again."""
-    if not target.is_dir():
+    if not is_whole(target):
         return None
     try:
         valid = Shards.open(target / "valid") if (target / "valid").is_dir() else None
@@ -223,8 +223,8 @@ def learn_pieces(
     counts = {"size": size, "min_count": min_count, "sample_bytes": sample_bytes}
     key = cache_key(text=content_key(paths), reading=reading_settings(paths, config), **options, **counts)
     target = cache / "wordpiece" / key
-    if not target.is_dir():
-        with building(target) as folder, ThreadPoolExecutor(1) as thread:
+    if not is_whole(target):
+        with cache_entry(target) as folder, ThreadPoolExecutor(1) as thread:
             sample = TextSample(paths, config, sample_bytes)
             learning = thread.submit(lambda: learn_wordpiece(sample, size=size, min_count=min_count, **options))
             try:

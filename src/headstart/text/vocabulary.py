@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from headstart.text.building import CACHE_ADVICE
 SENTENCE_START, SENTENCE_END, UNKNOWN = SPECIALS = ("<S>", "</S>", "<UNK>")
 START_ID, END_ID, UNKNOWN_ID = range(len(SPECIALS))
 HEADER = "# headstart words lowercase="
+MOST_DIGITS = 18  # more do not fit into int64
 COUNTS_HEADER = "# headstart counts"
 
 
@@ -86,11 +87,15 @@ def parse_counts(lines: list[str], path: Path, first_line: int) -> tuple[list[st
     counts: list[int] = []
     for number, line in enumerate(lines, start=first_line):
         word, tab, count = line.rpartition("\t")
-        if not word or not tab or not count.isascii() or not count.isdigit():
+        if not word or not tab or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
             raise CheckpointError(f"{path}:{number}: expected 'word TAB count', got {line[:60]!r}.")
         words.append(word)
         counts.append(int(count))
     return words, counts
+
+
+def sum_of(header: str, lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join([header, *lines]).encode("utf-8", "replace")).hexdigest()
 
 
 class WordCounter:
@@ -138,23 +143,23 @@ class WordCounter:
         return Vocabulary(words, counts, self.lowercase)
 
     def save(self, path: Path) -> None:
-        """Into the cache: a header with total and floor, then one `word TAB count` a line."""
-        lines = (f"{word}\t{count}" for word, count in self.counts.items())
-        text = "\n".join([f"{COUNTS_HEADER}\t{self.total}\t{self.floor}", *lines, ""])
-        write_text(path, text, CACHE_ADVICE)
+        """Into the cache: a header with total, floor and checksum, then one `word TAB count` a line."""
+        lines = [f"{word}\t{count}" for word, count in self.counts.items()]
+        header = f"{COUNTS_HEADER}\t{self.total}\t{self.floor}"
+        write_text(path, "\n".join([f"{header}\t{sum_of(header, lines)}", *lines, ""]), CACHE_ADVICE)
 
     @classmethod
     def load(cls, path: Path, lowercase: bool) -> WordCounter | None:
         """The saved counts, or None if they are missing or damaged: they can be counted again."""
         try:
             first, *lines, last = path.read_bytes().decode("utf-8").split("\n")
-            header, total, floor = first.split("\t")
+            header, total, floor, noted = first.split("\t")
             words, counts = parse_counts(lines, path, first_line=2)
+            counter = cls(lowercase=lowercase)
+            counter.total, counter.floor = int(total), int(floor)
         except (OSError, ValueError, CheckpointError):
             return None
-        if last or header != COUNTS_HEADER:
+        if last or header != COUNTS_HEADER or noted != sum_of(f"{header}\t{total}\t{floor}", lines):
             return None
-        counter = cls(lowercase=lowercase)
-        counter.total, counter.floor = int(total), int(floor)
         counter.counts = Counter(dict(zip(words, counts, strict=True)))
         return counter

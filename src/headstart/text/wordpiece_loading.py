@@ -54,10 +54,11 @@ def from_json(text: str, path: Path, lowercase: bool | None) -> WordPieceTokeniz
     try:
         description = json.loads(text)
         kind = description["model"].get("type")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: not a tokenizer of the tokenizers library ({error}).") from error
     if kind != "WordPiece":
         raise DataError(f"{path}: a WordPiece tokenizer is needed, got one of type {kind}.")
+    check_ids(description, path)
     try:
         backend = tokenizers.Tokenizer.from_str(text)
     except Exception as error:  # the library raises nothing more specific
@@ -69,6 +70,18 @@ def from_json(text: str, path: Path, lowercase: bool | None) -> WordPieceTokeniz
             f"{path}: has lowercase = {says}, but {lowercase} was asked for. Leave it out, or use its vocab.txt."
         )
     return WordPieceTokenizer(backend, says)
+
+
+def check_ids(description: dict[str, Any], path: Path) -> None:
+    """Refuse ids with gaps: the library counts up to the highest, and aborts the process where that is huge."""
+    vocabulary, added = description["model"].get("vocab"), description.get("added_tokens") or []
+    if not isinstance(vocabulary, dict) or not isinstance(added, list):
+        raise DataError(f"{path}: not a tokenizer: 'vocab' must be an object of pieces and ids, 'added_tokens' a list.")
+    ids = [*vocabulary.values(), *(token.get("id") for token in added if isinstance(token, dict))]
+    wrong = [id for id in ids if type(id) is not int]
+    if wrong or set(ids) != set(range(len(set(ids)))):
+        got = f"{wrong[0]!r:.60}" if wrong else f"{len(set(ids)):,} different ones up to {max(ids):,}"
+        raise DataError(f"{path}: the ids of the pieces must be the whole numbers from 0, without a gap; got {got}.")
 
 
 def check_specials(pieces: list[str] | dict[str, int], path: Path) -> None:
@@ -85,7 +98,7 @@ def read_settings(path: Path) -> dict[str, Any]:
         return {}
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read ({error}).") from error
     if not isinstance(settings, dict):
         raise DataError(f"{path}: holds a JSON {type(settings).__name__}; wanted an object with keys.")

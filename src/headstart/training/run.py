@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -36,6 +37,14 @@ class CheckpointNote:
     log_bytes: int = 0
     began: float = 0.0
     """Seconds that had gone into reading the text when training began."""
+
+
+NOTE_SUM = "note_sha256"
+"""The checksum of a checkpoint's note, itself left out."""
+
+
+def sum_of(fields: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 class RunDirectory:
@@ -123,7 +132,8 @@ class RunDirectory:
         """Write a checkpoint: the tensors first, then the note with their checksum, which makes it valid."""
         tensors, note = self._files(progress.steps)
         write_tensors(tensors, state, RESUME)
-        write_text(note, json.dumps({**asdict(progress), "sha256": sha256_of(tensors)}, indent=1), RESUME)
+        fields = {**asdict(progress), "sha256": sha256_of(tensors)}
+        write_text(note, json.dumps({**fields, NOTE_SUM: sum_of(fields)}, indent=1), RESUME)
         for steps in self._saved_steps()[KEPT_CHECKPOINTS:]:
             for file in reversed(self._files(steps)):
                 with suppress(OSError):  # an old checkpoint that cannot be removed does no harm
@@ -200,11 +210,14 @@ class RunDirectory:
     def _read(self, tensors: Path, note: Path) -> tuple[CheckpointNote, dict[str, Tensor]]:
         try:
             fields = json.loads(note.read_text(encoding="utf-8"))
+            noted = fields.pop(NOTE_SUM, None)  # None: written by an earlier version
+            if noted not in (None, sum_of(fields)):
+                raise ValueError("its checksum does not match")
             expected = fields.pop("sha256")
             progress = CheckpointNote(**fields)
             if not all(isinstance(value, int | float | None) for value in fields.values()):
                 raise ValueError("a field is not a number")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{note}: the checkpoint's note is broken.") from error
         if not tensors.is_file() or sha256_of(tensors) != expected:
             raise CheckpointError(f"{tensors}: the checkpoint is broken (its checksum does not match its note).")

@@ -270,7 +270,7 @@ def read_about(path: Path) -> Table:
         return {}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: is broken ({error}). Fit and save the estimator again.") from error
     if not isinstance(about, dict):
         raise CheckpointError(f"{path}: is broken (not a JSON object). Fit and save the estimator again.")

@@ -25,7 +25,7 @@ from headstart.encoders.representations import Representations
 from headstart.errors import DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress
-from headstart.text.building import building, cache_key
+from headstart.text.building import cache_entry, cache_key, is_whole
 
 LAYOUT = 1
 """Goes up when the layout of the files changes, so that older entries are not read."""
@@ -121,10 +121,10 @@ def gather(
         **pieces,
     )
     target = cache / "features" / key
-    if not (target / "shape.json").is_file():
+    if not is_whole(target):
         build = partial(text_row, pretrained.encoder, pretrained.tokenizer, longest=longest)
         rows = [build(text, with_first=with_first, every_piece=every_piece) for text in distinct]
-        with building(target) as folder:
+        with cache_entry(target) as folder:
             yield from compute(pretrained, rows, folder, precision)
     return open_table(target, distinct)
 
@@ -211,7 +211,7 @@ def open_table(folder: Path, texts: list[AnyText]) -> FeatureTable:
         shape, dtype = tuple(described["shape"]), np.dtype(described["dtype"])
         layers = np.memmap(folder / "layers.bin", dtype=dtype, mode="r", shape=shape)
         offsets, cut = np.load(folder / "offsets.npy"), np.load(folder / "cut.npy")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{folder}: the cached features are broken ({error}). Remove this folder.") from error
     return FeatureTable({text: row for row, text in enumerate(texts)}, offsets, layers, cut)
 

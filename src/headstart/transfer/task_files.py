@@ -10,7 +10,8 @@ from typing import Any
 from headstart.config import Table, resolve, settings_of
 from headstart.encoders.registry import build_encoder
 from headstart.errors import CheckpointError
-from headstart.pretrained import load_strictly
+from headstart.model import Model
+from headstart.pretrained import built_to_fit, check_table
 from headstart.tasks import task_class
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
 from headstart.training.run import RunDirectory
@@ -74,6 +75,7 @@ def load_own(path: Path) -> TaskModel[Any, Any]:
     run = RunDirectory.open(path)
     table = run.read_config()
     where = run.path / "config.toml"
+    check_table({"task": "classify", "transfer": {}} | table, {"task": str, "transfer": dict}, where)
     kind = task_class(table.get("task", "classify"))
     check_table(table, {**kind.saved_keys, **TASK_KEYS}, where)
     task = kind.from_table(table)
@@ -83,17 +85,16 @@ def load_own(path: Path) -> TaskModel[Any, Any]:
     folders = [run.path / source_folder(number) if several else run.path for number in range(len(sources))]
     tokenizers = tuple([tokenizer_of(source, folder, where) for source, folder in zip(sources, folders, strict=True)])
     pairs = list(zip(sources, tokenizers, strict=True))
-    # The random start is overwritten at once; drawing it must not move anybody else's random numbers.
-    model = freshly_initialised(
-        0,
-        lambda: build_model(
-            [build_encoder(s["encoder_kind"], s["encoder"], len(tokenizer)) for s, tokenizer in pairs], task, settings
-        ),
-    )
     weights = read_tensors(run.weights)
     if not several:
         weights = {name if name.startswith(HEAD) else ONLY_READER + name: value for name, value in weights.items()}
-    load_strictly(model, weights, run.weights)
+
+    def build() -> Model:
+        encoders = [build_encoder(one["encoder_kind"], one["encoder"], len(tokenizer)) for one, tokenizer in pairs]
+        return build_model(encoders, task, settings)
+
+    # The random start is overwritten at once; drawing it must not move anybody else's random numbers.
+    model = built_to_fit(lambda: freshly_initialised(0, build), weights, run.weights)
     loaded = TaskModel(task, tokenizers, model, settings).frozen()
     return replace(loaded, trained=bool(table["trained"]))
 
@@ -106,9 +107,3 @@ def tokenizer_of(source: Table, folder: Path, where: Path) -> Tokenizer:
             f"{folder}: the tokenizer has {len(tokenizer):,} entries, the weights expect {source['vocabulary']:,}."
         )
     return tokenizer
-
-
-def check_table(table: Table, wanted: Mapping[str, type], where: Path) -> None:
-    for key, kind in wanted.items():
-        if not isinstance(table.get(key), kind):
-            raise CheckpointError(f"{where}: '{key}' is missing or not a {kind.__name__}; it was not written by a run.")

@@ -24,8 +24,8 @@ class LstmOptions(Part):
     projection_dim: int = Field(ge=1)
     n_layers: int = Field(ge=1)
     use_skip_connections: bool
-    cell_clip: float | None = Field(default=None, gt=0)
-    proj_clip: float | None = Field(default=None, gt=0)
+    cell_clip: float | None = Field(default=None, gt=0, le=1e30)
+    proj_clip: float | None = Field(default=None, gt=0, le=1e30)
 
 
 class CharacterEmbedding(Part):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import DataError
 from headstart.progress import Progress
-from headstart.text.building import building, cache_key
+from headstart.text.building import cache_entry, cache_key, is_whole
 from headstart.text.documents import file_digest
 from headstart.text.shards import Shards
 
@@ -63,14 +63,14 @@ class Cooccurrences:
         try:
             index = json.loads((directory / "index.json").read_text(encoding="utf-8"))
             pairs = np.memmap(directory / "pairs.bin", dtype=PAIR, mode="r")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise DataError(
                 f"{directory}: holds no finished co-occurrence counts ({error}). Remove the folder and count again."
             ) from error
-        if index.get("format") != FORMAT or index.get("pairs") != len(pairs):
+        if not isinstance(index, dict) or index.get("format") != FORMAT or index.get("pairs") != len(pairs):
             raise DataError(
-                f"{directory}: expected format {FORMAT} with {len(pairs)} co-occurrence counts, index.json says format "
-                f"{index.get('format')} with {index.get('pairs')}. Remove the folder and count again."
+                f"{directory}: expected format {FORMAT} with {len(pairs)} co-occurrence counts, index.json says "
+                f"{index!r:.80}. Remove the folder and count again."
             )
         return cls(pairs, index["vocabulary_size"], index["window"])
 
@@ -87,8 +87,8 @@ def count_cooccurrences(
         format=FORMAT,
     )
     target = cache / "pairs" / key
-    if not target.is_dir():
-        with building(target) as folder:
+    if not is_whole(target):
+        with cache_entry(target) as folder:
             yield from write_cooccurrences(shards, folder, window=window, seed=seed)
     return Cooccurrences.open(target)
 

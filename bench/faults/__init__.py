@@ -1,0 +1,7 @@
+"""Faults on purpose: damaged input, damaged files, full disks, kills. `python -m bench.faults` prints one table.
+
+One module for each kind of fault; its `run` yields the outcome of every case.
+"""
+
+ROWS = ("mutated", "odd", "flipped", "killed")
+"""Kinds in the order they run."""
