@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -29,7 +30,9 @@ from headstart.cli import (
     weights,
 )
 from headstart.cli.allocator import TRAINING, tune_allocator
-from headstart.errors import HeadstartError
+from headstart.cli.together import leave, refuse_several, silent_unless
+from headstart.errors import HeadstartError, LostProcessError
+from headstart.training.launch import Launch, launch_of
 
 # What a shell reports for a process ended by SIGINT and by SIGPIPE.
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -99,13 +102,22 @@ def run() -> None:
     """A mistake of the user's is one sentence and exit code 2; anything else is a bug and keeps its traceback."""
     if TRAINING.intersection(sys.argv[1:2]):
         tune_allocator()
+    launch = Launch()
     try:
-        app()
+        launch = launch_of(os.environ)
+        with silent_unless(launch.is_first):
+            refuse_several(launch, sys.argv[1:])
+            app()
+    except LostProcessError as error:
+        if launch.is_first or launch.local_rank == 0:
+            print(f"headstart: {error}", file=sys.stderr)
+        sys.exit(1)
     except HeadstartError as error:
-        print(f"headstart: {error}", file=sys.stderr)
-        sys.exit(2)
+        if launch.is_first:
+            print(f"headstart: {error}", file=sys.stderr)
+        leave(launch, 2)
     except SystemExit as end:
         # The reader of our output has left, as with `| head`: typer and rich end silently, but with 1.
         if isinstance(end.__context__, BrokenPipeError):
             sys.exit(BROKEN_PIPE)
-        raise
+        leave(launch, end.code)
