@@ -111,7 +111,7 @@ def run() -> None:
     except LostProcessError as error:
         if launch.is_first or launch.local_rank == 0:
             print(f"headstart: {error}", file=sys.stderr)
-        sys.exit(1)
+        leave(launch, 1)
     except HeadstartError as error:
         if launch.is_first:
             print(f"headstart: {error}", file=sys.stderr)
