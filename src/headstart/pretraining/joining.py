@@ -79,7 +79,7 @@ def join_run(place: Workplace) -> Generator[Joined | Progress, None, None]:
         raise
     except HeadstartError as error:
         ranks.publish(REFUSED, f"Process {ranks.launch.rank}, on machine {ranks.launch.machine}: {error}")
-        yield from awaited(ranks, "an end")
+        yield from until_ended(ranks)
         raise
     if learner is not None:
         yield from follow(learner, ranks)
@@ -139,6 +139,13 @@ def awaited(ranks: Ranks, key: str) -> Generator[Progress, None, Any]:
         yield Progress("waiting for the first process", 0, 0, "")
         time.sleep(POLL_SECONDS)
     return value
+
+
+def until_ended(ranks: Ranks) -> Generator[Progress, None, None]:
+    """Let the first process say what it has been told: it raises EndedElsewhereError when that has happened."""
+    while not ranks.ended():
+        yield Progress("waiting for the first process", 0, 0, "")
+        time.sleep(POLL_SECONDS)
 
 
 def prepared(machine: int) -> str:
