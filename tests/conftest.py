@@ -18,6 +18,7 @@ import torch
 from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
 from headstart.training.launch import Launch
+from headstart.training.ranks import Alone
 
 # The tests' matrices are so small that a second thread only waits for the first.
 torch.set_num_threads(1)
@@ -176,7 +177,7 @@ def compact_runs(pretrained_runs: dict[str, Path], tmp_path_factory: pytest.Temp
 HOUSE = {"words-mini": "static", "elmo-mini": "elmo", "bert-mini": "bert"}
 
 
-class ThreadRanks:
+class ThreadRanks(Alone):
     """A process of several, played by a thread: sums and broadcasts meet at a barrier, in the order of the ranks."""
 
     def __init__(self, rank: int, world: int, barrier: threading.Barrier, board: dict[Any, Any]) -> None:
@@ -204,18 +205,6 @@ class ThreadRanks:
 
     def published(self, key: str) -> Any:
         return self.board.get(key)
-
-    def ended(self) -> bool:
-        return False
-
-    def should_stop(self, asked: bool) -> bool:
-        return asked
-
-    def started_here(self, run: str) -> bool:
-        return False
-
-    def start_here(self, run: str) -> None:
-        pass
 
 
 @pytest.fixture(scope="session")
