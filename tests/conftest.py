@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import signal
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +17,8 @@ import torch
 
 from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
+from headstart.training.launch import Launch
+from headstart.training.ranks import Alone
 
 # The tests' matrices are so small that a second thread only waits for the first.
 torch.set_num_threads(1)
@@ -170,6 +175,61 @@ def compact_runs(pretrained_runs: dict[str, Path], tmp_path_factory: pytest.Temp
 
 
 HOUSE = {"words-mini": "static", "elmo-mini": "elmo", "bert-mini": "bert"}
+
+
+class ThreadRanks(Alone):
+    """A process of several, played by a thread: sums and broadcasts meet at a barrier, in the order of the ranks."""
+
+    def __init__(self, rank: int, world: int, barrier: threading.Barrier, board: dict[Any, Any]) -> None:
+        self.launch = Launch(rank, world, rank)
+        self.barrier, self.board = barrier, board
+
+    def sum_(self, tensors: Sequence[torch.Tensor]) -> None:
+        everyone = self._exchanged(tensors)
+        for place, tensor in enumerate(tensors):
+            tensor.copy_(torch.stack([theirs[place] for theirs in everyone]).sum(0))
+
+    def share_(self, tensors: Sequence[torch.Tensor]) -> None:
+        for tensor, first in zip(tensors, self._exchanged(tensors)[0], strict=True):
+            tensor.copy_(first)
+
+    def _exchanged(self, tensors: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+        self.board[self.launch.rank] = [tensor.clone() for tensor in tensors]
+        self.barrier.wait()
+        everyone = [self.board[rank] for rank in range(self.launch.world)]
+        self.barrier.wait()
+        return everyone
+
+    def publish(self, key: str, value: Any) -> None:
+        self.board[key] = json.loads(json.dumps(value))
+
+    def published(self, key: str) -> Any:
+        return self.board.get(key)
+
+
+@pytest.fixture(scope="session")
+def in_threads() -> Callable[..., list[Any]]:
+    """(world, work) -> the results of work(ranks) in as many threads as there would be processes, in their order."""
+
+    def run(world: int, work: Callable[[ThreadRanks], Any]) -> list[Any]:
+        barrier, board = threading.Barrier(world, timeout=60), {}
+
+        def guarded(rank: int) -> Any:
+            try:
+                return work(ThreadRanks(rank, world, barrier, board))
+            except BaseException:
+                barrier.abort()  # the others would wait for this one
+                raise
+
+        with ThreadPoolExecutor(world) as pool:
+            futures = [pool.submit(guarded, rank) for rank in range(world)]
+            wait(futures)
+            errors = [error for future in futures if (error := future.exception()) is not None]
+            for error in sorted(errors, key=lambda error: isinstance(error, threading.BrokenBarrierError)):
+                raise error
+            return [future.result() for future in futures]
+
+    return run
 
 
 @pytest.fixture

@@ -66,6 +66,14 @@ class CheckpointError(HeadstartError):
     """A run directory, or its saved state, that cannot be read, written or resumed."""
 
 
+class LostProcessError(HeadstartError):
+    """Another process of the same run, or its machine, is gone. Nobody's mistake: the command line exits with 1."""
+
+
+class EndedElsewhereError(HeadstartError):
+    """The process that speaks for a run has reported why it ended; the others end without a word."""
+
+
 @contextmanager
 def settings_renamed(rename: Callable[[str], str]) -> Iterator[None]:
     """For a job inside another: remedies name its settings as the outer job takes them."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Barrier
@@ -12,10 +13,11 @@ from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.errors import CheckpointError, DataError
 from headstart.pretraining.bert.batches import MaskedBatch
 from headstart.pretraining.bert.objective import MaskedLanguageModel
-from headstart.pretraining.elmo.batches import LanguageModelBatch
+from headstart.pretraining.elmo.batches import LanguageModelBatch, WordsToSpell
 from headstart.pretraining.elmo.objective import ElmoLanguageModel, LanguageModelConfig
-from headstart.pretraining.neural import NeuralLearner, has_fast_bfloat16
+from headstart.pretraining.neural import DivergedError, NeuralLearner, has_fast_bfloat16
 from headstart.training.optim import OptimizerConfig
+from headstart.training.ranks import Alone
 
 SMALL = {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1}
 V = 60
@@ -58,10 +60,18 @@ def bert(dropout: float = 0.0) -> MaskedLanguageModel:
     return MaskedLanguageModel(Bert(config, V))
 
 
-def elmo(dropout: float = 0.0, softmax: str = "full") -> ElmoLanguageModel:
+def spelled_batch(rows: int, seed: int) -> LanguageModelBatch:
+    """For a table of words whose rows are spelled too."""
+    batch, words = sentence_batch(rows, seed), torch.arange(5, 12)
+    ids = torch.cat([batch.targets[..., None], torch.zeros_like(batch.ids)], dim=2)
+    spelled = WordsToSpell(words, words[:, None] + torch.arange(50), words)
+    return LanguageModelBatch(ids, batch.mask, batch.targets, spelled)
+
+
+def elmo(dropout: float = 0.0, softmax: str = "full", tokens: str = "characters") -> ElmoLanguageModel:
     torch.manual_seed(0)
-    config = ElmoConfig(**{**SMALL, "dropout": dropout})
-    return ElmoLanguageModel(Elmo(config), V, LanguageModelConfig(softmax=softmax, samples=20))
+    config = ElmoConfig(**{**SMALL, "dropout": dropout, "tokens": tokens})
+    return ElmoLanguageModel(Elmo(config, V), V, LanguageModelConfig(softmax=softmax, samples=20))
 
 
 def learner(model, batches: list, accumulate: int = 1, valid: list | None = None, **options) -> NeuralLearner:
@@ -99,6 +109,46 @@ def test_accumulation_equals_the_same_big_batch(model, batch) -> None:
     assert gradients[0][0].loss == pytest.approx(gradients[1][0].loss, rel=1e-6)
     for name, gradient in gradients[0][1].items():
         torch.testing.assert_close(gradient, gradients[1][1][name], atol=1e-6, rtol=1e-5)
+
+
+DIVIDED = [
+    (bert, masked_batch, "full"),
+    (elmo, sentence_batch, "full"),
+    (lambda: elmo(softmax="sampled"), sentence_batch, "sampled"),
+    (lambda: elmo(softmax="sampled", tokens="both"), spelled_batch, "spelled"),
+]
+
+
+@pytest.mark.parametrize(("model", "batch", "name"), DIVIDED, ids=[name for *_, name in DIVIDED])
+@pytest.mark.parametrize("world", [2, 3])
+def test_processes_that_divide_a_batch_have_the_losses_of_one(model, batch, name, world, in_threads) -> None:
+    """Twenty steps; every third batch has too few rows for the last process, and a step has two batches."""
+    batches = [batch(rows, seed=rows) for rows in (7, 5, world - 1)]
+
+    def run(ranks) -> tuple[list[float], dict[str, torch.Tensor], dict[str, float]]:
+        one = learner(copy.deepcopy(start), batches, accumulate=2, valid=batches, ranks=ranks)
+        losses = [one.step(i, 1.0).loss for i in range(20)]
+        return losses, one.state(), one.evaluate(None)
+
+    start = model()
+    alone, *others = run(Alone()), *in_threads(world, run)
+    for losses, state, scores in others:
+        assert losses == pytest.approx(alone[0], abs=1e-5)
+        assert scores == pytest.approx(alone[2], rel=1e-4)
+        assert state.keys() == alone[1].keys()
+        assert all(torch.equal(state[key], others[0][1][key]) for key in state)  # nothing drifts apart
+
+
+def test_a_divided_loss_that_is_not_finite_ends_every_process(in_threads) -> None:
+    def run(ranks) -> None:
+        one = learner(bert(), [masked_batch(4, 0)], ranks=ranks)
+        if ranks.launch.rank == 1:  # only its own rows are bad
+            with torch.no_grad():
+                next(one.model.parameters()).fill_(float("inf"))
+        with pytest.raises(DivergedError):
+            one.step(0, 1.0)
+
+    in_threads(2, run)
 
 
 @pytest.mark.parametrize(("model", "batch"), MODELS)

@@ -436,3 +436,13 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(corpus: Path, tmp_path: P
         assert not list(disk.rglob("*.partial"))
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_word_vectors_are_trained_by_one_process(corpus: Path, tmp_path: Path, in_threads: Any) -> None:
+    def work(ranks: Any) -> None:
+        if ranks.launch.is_first:
+            with pytest.raises(ConfigError, match=r"trained by one process.*torchrun started 2"):
+                headstart.pretrain("skipgram", corpus, out=tmp_path / "run", ranks=ranks)
+
+    in_threads(2, work)
+    assert not (tmp_path / "run").exists()

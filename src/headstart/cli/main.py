@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -31,7 +32,9 @@ from headstart.cli import (
 )
 from headstart.cli.allocator import TRAINING, tune_allocator
 from headstart.cli.memory import out_of_memory
-from headstart.errors import HeadstartError
+from headstart.cli.together import leave, refuse_several, silent_unless
+from headstart.errors import HeadstartError, LostProcessError
+from headstart.training.launch import Launch, launch_of
 
 # What a shell reports for a process ended by SIGINT and by SIGPIPE.
 INTERRUPTED, BROKEN_PIPE = 130, 141
@@ -103,19 +106,28 @@ def run() -> None:
     its traceback."""
     if TRAINING.intersection(sys.argv[1:2]):
         tune_allocator()
+    launch = Launch()
     try:
-        app()
+        launch = launch_of(os.environ)
+        with silent_unless(launch.is_first):
+            refuse_several(launch, sys.argv[1:])
+            app()
+    except LostProcessError as error:
+        if launch.is_first or launch.local_rank == 0:
+            print(f"headstart: {error}", file=sys.stderr)
+        leave(launch, 1)
     except HeadstartError as error:
-        print(f"headstart: {error}", file=sys.stderr)
-        sys.exit(2)
+        if launch.is_first:
+            print(f"headstart: {error}", file=sys.stderr)
+        leave(launch, 2)
     except (MemoryError, RuntimeError, OSError) as error:
         sentence = out_of_memory(error, sys.argv[1:])
         if sentence is None:
             raise
         print(f"headstart: {sentence}", file=sys.stderr)
-        sys.exit(2)
+        leave(launch, 2)
     except SystemExit as end:
         # The reader of our output has left, as with `| head`: typer and rich end silently, but with 1.
         if isinstance(end.__context__, BrokenPipeError):
             sys.exit(BROKEN_PIPE)
-        raise
+        leave(launch, end.code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,8 @@ From = Annotated[
     str | None,
     typer.Option("--from", metavar="SRC", help="Go on from these weights, with their tokenizer: a run, or others'."),
 ]
+STOPPED = 130
+"""What a shell reports for a process ended by Ctrl-C."""
 STATIC_METHODS = ("skipgram", "cbow", "glove")
 
 app = typer.Typer(
@@ -185,21 +188,34 @@ def run_and_show(
     from headstart.cli.stopping import stop_requests
     from headstart.cli.weights import fetch_named
     from headstart.config import parse_assignment
-    from headstart.pretraining.events import Planned
+    from headstart.pretraining.events import Joined, Planned
     from headstart.pretraining.pretrain import pretrain
     from headstart.progress import Notice
+    from headstart.training.launch import launch_of
+    from headstart.training.ranks import joined
 
     flags |= {"text.field": field, "text.one_per_line": one_per_line, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}
-    fetch_named([given.get("start")], quiet)
     assigned = {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
-    events = pretrain(kind, text or [], out=out, size=size, settings=given | assigned, **arguments)
-    with stop_requests() as stop, display(quiet) as show:
-        for event in events:
-            show(event)
-            if isinstance(event, Planned):  # the text is read: from here on every step needs the same memory again
-                tune_allocator()
-            if stop.asked:
-                events.close()
-                show(Notice(f"Stopped, with everything saved. Go on with: headstart pretrain ... --out {out} --resume"))
-                raise typer.Exit(130)
+    with joined(launch_of(os.environ)) as ranks:
+        is_first = ranks.launch.is_first
+        if is_first:
+            fetch_named([given.get("start")], quiet)
+        options = {"size": size, "settings": given | assigned, "ranks": ranks, **arguments}
+        events = pretrain(kind, text or [], out=out, **options)
+        with stop_requests() as stop, display(quiet or not is_first) as show:
+            for event in events:
+                show(event)
+                if isinstance(
+                    event, Planned | Joined
+                ):  # the text is read: from here on every step needs the same memory again
+                    tune_allocator()
+                if ranks.should_stop(stop.asked):
+                    events.close()
+                    how = f"headstart pretrain ... --out {out} --resume"
+                    show(Notice(f"Stopped, with everything saved. Go on with: {how}"))
+                    break
+            else:
+                return
+    # torchrun would start processes again that end with an error, and a stop that was asked for is none.
+    raise typer.Exit(0 if ranks.launch.joins else STOPPED)

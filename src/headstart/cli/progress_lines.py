@@ -207,11 +207,16 @@ def plan_text(plan: Planned) -> str:
         + (f", from step {plan.resumed_at:,}" if plan.resumed_at else ""),
         f"text: {plan.documents:,} documents, {plan.units:,} tokens; held out {plan.valid_units:,} tokens",
         f"needs about {size_text(plan.memory_bytes)} of memory and {size_text(plan.disk_bytes)} of disk; "
-        f"{plan.device}, {plan.threads} threads; writing {plan.out}",
+        f"{plan.device}, {workers_text(plan)}; writing {plan.out}",
     ]
     if plan.first_scores:
         lines.append(f"before training: held out {scores_text(plan.first_scores)}")
     return "\n".join(lines)
+
+
+def workers_text(plan: Planned) -> str:
+    threads = f"{plan.threads} threads"
+    return threads if plan.processes == 1 else f"{plan.processes} processes with {threads} each"
 
 
 def finished_text(finished: Finished) -> str:

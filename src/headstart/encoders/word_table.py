@@ -81,15 +81,17 @@ class SpelledWords(WordTable):
             ids[place, 1:] = characters_of(words[place])
         return ids
 
-    def spelling_loss(self, words: Tensor, characters: Tensor) -> Tensor:
+    def spelling_loss(self, words: Tensor, characters: Tensor, drawn: Tensor | None = None) -> Tensor:
         """Summed over the words: how far the network's vector is from the row, as a share of the rows' variance.
 
-        words: (n,) numbers; characters: (n, 50). The rows do not move towards the spelling.
+        words: (n,) numbers; characters: (n, 50); drawn: the words whose rows' variance it is, left out the same ones.
+        The rows do not move towards the spelling.
         """
         rows = F.embedding(words, self.weight).detach()
+        among = rows if drawn is None else F.embedding(drawn, self.weight).detach()
         with torch.autocast(rows.device.type, enabled=False):
             errors = (self.characters.words(characters) - rows).square()
-        return errors.sum() / rows.var(0, unbiased=False).sum().clamp(min=SMALLEST_VARIANCE)
+        return errors.sum() / among.var(0, unbiased=False).sum().clamp(min=SMALLEST_VARIANCE)
 
     def activation_floats(self, tokens: int) -> int:
         """One word in ten is assumed to be spelled."""

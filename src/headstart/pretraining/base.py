@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
@@ -19,6 +19,7 @@ from headstart.text.documents import TextConfig
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora
 from headstart.text.tokenizer import Tokenizer
+from headstart.training.ranks import Alone, Ranks
 
 
 class RunConfig(Section):
@@ -52,10 +53,11 @@ class VocabularyConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The folder for intermediate files, and how many processes or threads may work."""
+    """The folder for intermediate files, how many processes or threads may read text, and who shares the training."""
 
     cache: Path
     workers: int
+    ranks: Ranks = field(default_factory=Alone)
 
 
 ConfigT = TypeVar("ConfigT", bound=RunConfig)
@@ -67,6 +69,8 @@ class Pretraining(ABC, Generic[ConfigT, TokenizerT]):
 
     name: str
     """The objective's key in OBJECTIVES."""
+    divides: bool = True
+    """Whether several processes can share the training."""
     config: type[ConfigT]
 
     @abstractmethod
@@ -105,6 +109,10 @@ class Pretraining(ABC, Generic[ConfigT, TokenizerT]):
 
     def measurable(self, config: ConfigT, held_out: Shards) -> ConfigT:
         """The settings for a learner that is only evaluated, on `held_out`, with weights from elsewhere."""
+        return config
+
+    def without_start(self, config: ConfigT) -> ConfigT:
+        """The settings for a learner whose weights come from elsewhere."""
         return config
 
     def with_encoder(self, weights: Mapping[str, Tensor], encoder: Mapping[str, Tensor]) -> dict[str, Tensor]:

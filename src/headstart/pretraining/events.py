@@ -28,6 +28,15 @@ class Planned:
     threads: int
     resumed_at: int
     first_scores: dict[str, float]
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A process that is not the first one is ready to take each step with it. It reports no steps of its own."""
+
+    rank: int
+    world: int
 
 
 @dataclass(frozen=True, slots=True)

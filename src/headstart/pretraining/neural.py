@@ -20,6 +20,8 @@ from headstart.pretraining.loop import TrainingConfig
 from headstart.pretraining.objective import Batch, Batches, BatchT, Objective
 from headstart.training.data_parallel import DataParallelGradient
 from headstart.training.optim import AdamW, OptimizerConfig
+from headstart.training.ranks import Alone, Ranks
+from headstart.training.reduction import SummedGradient
 from headstart.training.seeding import seeded
 from headstart.training.tensors import copy_state
 
@@ -32,6 +34,10 @@ SMALL_BATCH = 1024
 MODEST_RATE = 1e-3
 """A learning rate that no size diverges with."""
 Precision = Literal["auto", "float32", "bfloat16"]
+
+
+class DivergedError(DataError):
+    """The loss is not finite; it is the same in every process."""
 
 
 class NeuralLearner(Generic[BatchT]):
@@ -51,12 +57,17 @@ class NeuralLearner(Generic[BatchT]):
         seed: int,
         precision: Precision = "auto",
         device: torch.device | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
+        """ranks: the processes that divide each batch among them; left out, this one alone."""
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model = model.to(self.device)
         self.batches, self.valid = batches, valid
         self.optimizer = AdamW(model, optimizer)
-        self.gradient = DataParallelGradient(list(self.optimizer.parameters.values()))
+        self.ranks = ranks or Alone()
+        parameters = list(self.optimizer.parameters.values())
+        self.gradient = DataParallelGradient(parameters)
+        self.summed = SummedGradient(parameters, self.ranks)
         self.accumulate, self.seed = accumulate, seed
         self.bfloat16 = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(self.device))
 
@@ -69,6 +80,7 @@ class NeuralLearner(Generic[BatchT]):
         optimizer: OptimizerConfig,
         training: TrainingConfig,
         seed: int,
+        ranks: Ranks,
     ) -> NeuralLearner[BatchT]:
         return cls(
             model,
@@ -78,6 +90,7 @@ class NeuralLearner(Generic[BatchT]):
             accumulate=training.accumulate,
             seed=seed,
             precision=training.precision,
+            ranks=ranks,
         )
 
     def parameter_count(self) -> int:
@@ -88,31 +101,44 @@ class NeuralLearner(Generic[BatchT]):
 
     def step(self, number: int, rate: float) -> StepResult:
         self.model.train()
-        micro_batches = [self.batches[number * self.accumulate + i].to(self.device) for i in range(self.accumulate)]
+        micro_batches = [self.batches[number * self.accumulate + i] for i in range(self.accumulate)]
         totals = sum_counts(micro_batches)
-        sums = dict.fromkeys(totals, 0.0)
-        with seeded(seed_of(self.seed, "step", number), self.device):
-            generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
-            for batch in micro_batches:
-                parts = batch.parts(1 if self.device.type != "cpu" else torch.get_num_threads())
-                found: list[dict[str, float]] = [{} for _ in parts]
-                self.gradient.of(
-                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)]
-                )
-                for mine in found:
-                    for name, total in mine.items():
-                        sums[name] += total
-        means = {name: sums[name] / totals[name] for name in found[0]}
+        units = sum(int(batch.mask.sum()) for batch in micro_batches)
+        mine = self._gradients(number, micro_batches, totals)
+        # A loss that no process has computed is none of this model's, such as the backward one of a forward ELMo.
+        numbers = self.summed.sum_up([number for name in totals for number in (mine.get(name, 0.0), name in mine)])
+        sums = {name: total for name, total, found in zip(totals, numbers[::2], numbers[1::2], strict=True) if found}
+        means = {name: total / totals[name] for name, total in sums.items()}
         loss = math.fsum(means.values())
         if not math.isfinite(loss):
             lower = min(self.optimizer.config.learning_rate / 3, MODEST_RATE)
-            raise DataError(
+            raise DivergedError(
                 f"The loss is {loss} at step {number + 1}; the learning rate is too high for this model and text.",
                 Remedy("Start again with a lower one, such as {}.", f"optimizer.learning_rate={lower:.1e}"),
             )
         norm = self.optimizer.step(rate)
-        units = sum(int(batch.mask.sum()) for batch in micro_batches)
         return StepResult(loss, units, {**means, "gradient_norm": norm})
+
+    def _gradients(self, number: int, micro_batches: Sequence[BatchT], totals: dict[str, int]) -> dict[str, float]:
+        """The gradient of this process's rows, and their summed losses by name."""
+        sums: dict[str, float] = {}
+        launch = self.ranks.launch
+        with seeded(seed_of(self.seed, "step", number, *([launch.rank] if launch.rank else [])), self.device):
+            generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
+            for batch in micro_batches:
+                mine = batch.share(launch.rank, launch.world)
+                if not len(mine.mask):
+                    self.model.skip(generator)
+                    continue
+                parts = mine.to(self.device).parts(1 if self.device.type != "cpu" else torch.get_num_threads())
+                found: list[dict[str, float]] = [{} for _ in parts]
+                self.gradient.of(
+                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)]
+                )
+                for losses in found:
+                    for name, total in losses.items():
+                        sums[name] = sums.get(name, 0.0) + total
+        return sums
 
     def _loss(
         self, batch: BatchT, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator
@@ -130,13 +156,21 @@ class NeuralLearner(Generic[BatchT]):
         self.model.eval()
         sums: dict[str, list[float]] = {}
         units = 0
+        launch = self.ranks.launch
         with torch.no_grad(), self._precision():
             for batch in first_units(self.valid, most_units):
                 units += int(batch.mask.sum())
-                for name, term in self.model(batch.to(self.device), None).items():
-                    total, count, correct = sums.setdefault(name, [0.0, 0, 0])
+                sums |= {name: [0.0, 0, 0] for name in batch.counts() if name not in sums}
+                mine = batch.share(launch.rank, launch.world)
+                if not len(mine.mask):
+                    continue
+                for name, term in self.model(mine.to(self.device), None).items():
+                    total, count, correct = sums[name]
                     sums[name] = [total + float(term.total), count + term.count, correct + (term.correct or 0)]
-        return {**scores(sums), "units": units}
+        table = torch.tensor(list(sums.values()), dtype=torch.float64)
+        self.ranks.sum_([table])
+        summed = dict(zip(sums, table.tolist(), strict=True))
+        return {**scores({name: found for name, found in summed.items() if found[1]}), "units": units}
 
     def state(self) -> dict[str, Tensor]:
         optimizer = {f"optimizer.{name}": value for name, value in self.optimizer.state().items()}

@@ -25,6 +25,10 @@ class Batch(Protocol):
         """By the name of each loss, the number of predictions that it sums over."""
         ...
 
+    def share(self, rank: int, world: int) -> Self:
+        """The rows of one of `world` processes; there are none for some where the batch has fewer rows."""
+        ...
+
     def parts(self, n: int) -> list[Self]:
         """The batch divided for n cores, in at most n parts."""
         ...
@@ -47,6 +51,9 @@ class Objective(nn.Module, ABC, Generic[BatchT]):
     @abstractmethod
     def forward(self, batch: BatchT, generator: torch.Generator | None = None) -> dict[str, LossTerm]:
         """The summed losses by name. `generator` draws what is sampled; None where nothing may be."""
+
+    def skip(self, generator: torch.Generator) -> None:
+        """Draw what `forward` would, for a process without a row of this batch."""
 
     @abstractmethod
     def activation_floats(self, B: int, T: int) -> int:

@@ -25,7 +25,9 @@ from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import COMPACTED
 from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.card import run_card
-from headstart.pretraining.events import Finished, Planned
+from headstart.pretraining.events import Finished, Joined, Planned
+from headstart.pretraining.following import leading
+from headstart.pretraining.joining import describe, join_run, wait_for_others
 from headstart.pretraining.loop import LENGTHS, Clock, Step
 from headstart.pretraining.memory import check_memory
 from headstart.pretraining.objectives import DEFAULT_STATIC, OBJECTIVES, STATIC, AnyPretraining, recorded
@@ -36,9 +38,10 @@ from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
 from headstart.training.machine import machine
+from headstart.training.ranks import Alone, Ranks
 from headstart.training.run import RunDirectory
 
-Event = Progress | Notice | Planned | Step | Finished
+Event = Progress | Notice | Joined | Planned | Step | Finished
 Sources = str | Path | Sequence[str | Path]
 
 
@@ -73,6 +76,7 @@ def pretrain(
     resume: bool = False,
     cache: str | Path | None = None,
     workers: int | None = None,
+    ranks: Ranks | None = None,
 ) -> Generator[Event, None, None]:
     """Pretrain `kind` ("skipgram", "cbow", "glove", "elmo" or "bert") on `text` and leave it in the folder `out`.
 
@@ -81,12 +85,19 @@ def pretrain(
 
     Settings are checked at once; the work happens as the returned generator is drawn from, and each value says how far
     it is. Closing it, or leaving the `for`, stops the run after the current step with a checkpoint saved, so that
-    `resume=True` goes on from there. `settings` is {"encoder.layers": 3} or ["encoder.layers=3"].
+    `resume=True` goes on from there. `settings` is {"encoder.layers": 3} or ["encoder.layers=3"]. `ranks` are the
+    processes that train together (`headstart.training.ranks.joined`): only the first one's other arguments count.
 
         for event in headstart.pretrain("bert", "reviews.txt", out="runs/bert", size="tiny", budget="10m"):
             print(event)
     """
+    ranks = ranks or Alone()
+    home = Path(cache) if cache is not None else cache_home()
+    place = Workplace(home, workers or os.cpu_count() or 1, ranks)
+    if not ranks.launch.is_first:
+        return join_run(place)
     pick({**OBJECTIVES, STATIC: None}, kind, "encoder")
+    resume = resume or ranks.started_here(str(out))
     lengths = {"steps": steps, "epochs": epochs, "budget": budget}
     flags: Table = {"training": {name: value for name, value in lengths.items() if value is not None}}
     flags |= {name: value for name, value in (("seed", seed), ("start", start and str(start))) if value is not None}
@@ -100,7 +111,6 @@ def pretrain(
     else:
         pretraining = OBJECTIVES[DEFAULT_STATIC if kind == STATIC else kind]
         table = pretraining.defaults(size, given)
-    home = Path(cache) if cache is not None else cache_home()
     source = (given if data is None else table).get("start")
     beginning = None if source is None else open_beginning(source, pretraining, home)
     if data is None:
@@ -113,7 +123,11 @@ def pretrain(
         )
     if not sources:
         raise ConfigError("There is no text to learn from: name one or more files, folders or globs.")
-    place = Workplace(home, workers or os.cpu_count() or 1)
+    if ranks.launch.world > 1 and not pretraining.divides:
+        raise ConfigError(
+            f"Word vectors are trained by one process, on all cores of its machine; torchrun started "
+            f"{ranks.launch.world}. Start it without torchrun."
+        )
     resolved = resolve(pretraining.config, table)
     check_memory(pretraining.training_bytes(resolved, vocabulary_size=1))  # before the text is read, too
     return run_pretraining(Request(pretraining, resolved, sources, valid_sources, Path(out), data, place, beginning))
@@ -128,7 +142,8 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
     try:
         with run.locked(new=is_new):
             session = yield from prepare_session(request, clock)
-            yield from session.go()
+            with leading(session.learner, request.place.ranks) as session.learner:
+                yield from session.go()
     finally:
         run.remove_if_empty()
 
@@ -157,16 +172,19 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
         max_sentence=pretraining.longest_sentence(config),
         workers=place.workers,
     )
+    describe(pretraining, config, request.sources, request.valid, tokenizer, corpora, place.ranks)
     learner = yield from pretraining.learner(config, tokenizer, corpora, place)
     if request.beginning is not None:
         begin(learner, request.beginning, pretraining.untrained_heads(config))
-    data = data_table(paths, valid_paths, tokenizer, corpora)
+    data = data_table(paths, valid_paths, tokenizer, corpora, place.ranks.launch.world)
     run = write_down(request, data, tokenizer)
+    yield from wait_for_others(place.ranks)
 
     def write_card(finished: Finished, complete: bool) -> None:
         run.write_card(run_card(config.model_dump(), data, finished, complete=complete))
 
-    return Session(run, learner, config.training, clock, facts_of(config, tokenizer, corpora), write_card)
+    facts = facts_of(config, tokenizer, corpora, place.ranks.launch.world)
+    return Session(run, learner, config.training, clock, facts, write_card)
 
 
 def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirectory:
@@ -183,10 +201,13 @@ def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirect
                     f"Give the same files, or start a new run in another --out."
                 )
     tokenizer.save(run.path)
+    request.place.ranks.start_here(str(run.path))
     return run
 
 
-def data_table(paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tokenizer, corpora: Corpora) -> Table:
+def data_table(
+    paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tokenizer, corpora: Corpora, processes: int
+) -> Table:
     """What the run learns from, for config.toml: enough to find it again and to notice that it changed."""
     table: Table = {
         "sources": [str(path.resolve()) for path in paths],
@@ -199,14 +220,14 @@ def data_table(paths: list[Path], valid_paths: list[Path] | None, tokenizer: Tok
         "valid_units": corpora.valid.n_units if corpora.valid else 0,
         "headstart": version("headstart"),
         "torch": torch.__version__,
-        "machine": machine(),
+        "machine": f"{machine()}; {processes} processes" if processes > 1 else machine(),
     }
     if valid_paths is not None:
         table |= {"valid": [str(path.resolve()) for path in valid_paths], "valid_content": content_key(valid_paths)}
     return table
 
 
-def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora) -> Facts:
+def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora, processes: int) -> Facts:
     return Facts(
         kind=config.kind,
         size=config.size,
@@ -215,6 +236,7 @@ def facts_of(config: RunConfig, tokenizer: Tokenizer, corpora: Corpora) -> Facts
         units=corpora.train.n_units,
         valid_units=corpora.valid.n_units if corpora.valid else 0,
         shard_bytes=sum(file.stat().st_size for file in corpora.train.directory.rglob("*") if file.is_file()),
+        processes=processes,
     )
 
 

@@ -44,6 +44,8 @@ class Facts:
     units: int
     valid_units: int
     shard_bytes: int
+    processes: int = 1
+    """That share the training."""
 
 
 class Session:
@@ -59,7 +61,8 @@ class Session:
         write_card: Callable[[Finished, bool], None],
     ) -> None:
         """write_card: called after every save, with the results so far and whether the run is complete."""
-        self.run, self.learner, self.config, self.clock, self.facts = run, learner, config, clock, facts
+        self.run, self.config, self.clock, self.facts = run, config, clock, facts
+        self.learner: Learner = learner
         self.write_card = write_card
         self.progress = CheckpointNote()
         self.scores: dict[str, float] = {}
@@ -152,6 +155,7 @@ class Session:
             disk_bytes=2 * self.learner.state_bytes() + 2 * weights + facts.shard_bytes,
             device=str(self.learner.device),
             threads=torch.get_num_threads(),
+            processes=self.facts.processes,
             resumed_at=self.progress.steps,
             first_scores=first,
         )
@@ -220,7 +224,7 @@ class Session:
                 f"Reading the text took {duration(began)} of the {duration(budget)}. It is kept as ids: the same run "
                 "would now train for longer."
             )
-        if core_share < BUSY_SHARE:
+        if core_share < BUSY_SHARE and self.facts.processes == 1:  # several wait for each other
             yield (
                 f"Other work took most of this machine: the run got {100 * core_share:.0f} % of the time of its "
                 f"{torch.get_num_threads()} cores."

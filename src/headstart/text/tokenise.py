@@ -46,6 +46,11 @@ class Corpora:
     valid: Shards | None
     reused: bool
 
+    @property
+    def name(self) -> str:
+        """Of their folder in the cache: equal names, equal text, cut into equal units."""
+        return self.train.directory.parent.name
+
 
 def prepare(
     paths: Sequence[Path],

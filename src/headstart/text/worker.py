@@ -14,8 +14,10 @@ from headstart.text.jobs import work_from
 
 
 def serve() -> None:
-    # Ctrl-C is sent to every process of the terminal. The parent handles it, and stops us.
+    # Ctrl-C is sent to every process of the terminal, and torchrun ends a process with its children. The parent handles
+    # it, and stops us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     order = read_frame(requests)
     if order is None:

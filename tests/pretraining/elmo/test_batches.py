@@ -65,13 +65,13 @@ def test_each_batch_brings_words_of_the_table_to_spell(make_shards) -> None:
     source = batches(make_shards(random_documents(), V), tokens="both")
     batch = source[3]
     assert batch.spelled is not None
-    words, characters = batch.spelled
+    words, characters = batch.spelled.words, batch.spelled.characters
     assert batch.counts()["spelling"] == len(words)
     assert int(words.min()) >= len(SPECIALS)
     assert all(row.tolist() == characters_of(WORDS[word]).tolist() for word, row in zip(words, characters, strict=True))
     again = source[3].spelled
     assert again is not None
-    assert torch.equal(again[0], words)
+    assert torch.equal(again.words, words)
 
 
 def test_padding_is_zero_everywhere(make_shards) -> None:

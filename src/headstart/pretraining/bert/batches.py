@@ -89,6 +89,10 @@ class MaskedBatch:
         bounds = sorted({B * part // n for part in range(n + 1)})
         return [self._rows(first, last, T) for first, last in pairwise(bounds)]
 
+    def share(self, rank: int, world: int) -> MaskedBatch:
+        B, T = self.ids.shape
+        return self._rows(B * rank // world, B * (rank + 1) // world, T)
+
     def _rows(self, first: int, last: int, T: int) -> MaskedBatch:
         mine = (self.positions >= first * T) & (self.positions < last * T)
         return MaskedBatch(

@@ -129,7 +129,9 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
             initial.write_to(embeddings, DEVIATION)
         if config.attention == "local":
             start_local(model.encoder, config.seed)
-        return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
+        return NeuralLearner.configured(
+            model, train, valid, config.optimizer, config.training, config.seed, place.ranks
+        )
 
     def training_bytes(self, config: BertRun, vocabulary_size: int) -> int:
         """Embeddings and matrices; other biases and norms are left out."""
@@ -160,7 +162,10 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
                 "corruption": "bert",
             }
         )
-        return config.model_copy(update={"vectors": None, "objective": objective})
+        return self.without_start(config).model_copy(update={"objective": objective})
+
+    def without_start(self, config: BertRun) -> BertRun:
+        return config.model_copy(update={"vectors": None})
 
 
 def for_minutes(given: Table) -> Table:

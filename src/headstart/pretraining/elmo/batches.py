@@ -24,28 +24,52 @@ Unit = Literal["sentence", "window"]
 
 
 @dataclass(frozen=True, slots=True)
+class WordsToSpell:
+    """words: (n,) numbers; characters: (n, 50); drawn: all words of the batch, of which these may be a share."""
+
+    words: Tensor
+    characters: Tensor
+    drawn: Tensor
+
+    def to(self, device: torch.device) -> WordsToSpell:
+        return WordsToSpell(self.words.to(device), self.characters.to(device), self.drawn.to(device))
+
+    def share(self, rank: int, world: int) -> WordsToSpell:
+        """None of them for a rank that is not below `world`."""
+        mine = slice(rank, None, world) if rank < world else slice(0)
+        return WordsToSpell(self.words[mine], self.characters[mine], self.drawn)
+
+
+@dataclass(frozen=True, slots=True)
 class LanguageModelBatch:
     """Sentences with their boundary tokens, <S> w1 .. wn </S>, padded at the end.
 
     ids: (B, T) or (B, T, C), as the encoder's token layer reads them, 0 in padding; mask: (B, T), True at real tokens;
-    targets: (B, T) word ids of all tokens; spelled: (n,), words that the character network learns to spell, and their
-    characters, (n, 50), where there is a table whose rows it can learn from.
+    targets: (B, T) word ids of all tokens; spelled: words that the character network learns to spell, where there is a
+    table whose rows it can learn from.
     """
 
     ids: Tensor
     mask: Tensor
     targets: Tensor
-    spelled: tuple[Tensor, Tensor] | None = None
+    spelled: WordsToSpell | None = None
 
     def to(self, device: torch.device) -> LanguageModelBatch:
-        spelled = None if self.spelled is None else (self.spelled[0].to(device), self.spelled[1].to(device))
+        spelled = None if self.spelled is None else self.spelled.to(device)
         return LanguageModelBatch(self.ids.to(device), self.mask.to(device), self.targets.to(device), spelled)
 
     def counts(self) -> dict[str, int]:
         """Targets per direction: every token but the first (forward) or but the last (backward) of its sentence."""
         pairs = int((self.mask[:, 1:] & self.mask[:, :-1]).sum())
         counts = {"forward": pairs, "backward": pairs}
-        return counts if self.spelled is None else {**counts, "spelling": len(self.spelled[0])}
+        return counts if self.spelled is None else {**counts, "spelling": len(self.spelled.words)}
+
+    def share(self, rank: int, world: int) -> LanguageModelBatch:
+        """Every `world`-th sentence: neighbours in a batch are of about the same length."""
+        rows = slice(rank, None, world)
+        ranks_with_rows = min(world, len(self.ids))
+        spelled = self.spelled and self.spelled.share(rank, ranks_with_rows)
+        return LanguageModelBatch(self.ids[rows], self.mask[rows], self.targets[rows], spelled)
 
     def parts(self, n: int) -> list[LanguageModelBatch]:
         """Undivided: the two directions run on two cores already."""
@@ -94,11 +118,12 @@ class LanguageModelBatches:
         batch = self.collate(self._cut(epoch, pool)[slot])
         return batch if self.tokens != "both" else replace(batch, spelled=self._words_to_spell(number))
 
-    def _words_to_spell(self, number: int) -> tuple[Tensor, Tensor]:
+    def _words_to_spell(self, number: int) -> WordsToSpell:
         """Drawn by the root of their count; by the count itself, little but the most frequent would be learned."""
         rng = np.random.default_rng(seed_of(self.seed, "spelling", number))
         words = np.searchsorted(self.spelling_shares, rng.random(SPELLED_WORDS), side="right")
-        return torch.from_numpy(words), torch.from_numpy(self.table[words].astype(np.int64))
+        numbers = torch.from_numpy(words)
+        return WordsToSpell(numbers, torch.from_numpy(self.table[words].astype(np.int64)), numbers)
 
     def _cut(self, epoch: int, pool: int) -> list[NDArray[np.int64]]:
         """The sequence numbers of each batch of a pool, the batches in a shuffled order."""

@@ -68,8 +68,14 @@ class ElmoLanguageModel(Objective[LanguageModelBatch]):
         ]
         terms = dict(zip(states, on_cores(works), strict=True))
         if self.training and batch.spelled is not None and isinstance(self.encoder.tokens, SpelledWords):
-            terms["spelling"] = LossTerm(self.encoder.tokens.spelling_loss(*batch.spelled), len(batch.spelled[0]), None)
+            spelled = batch.spelled
+            loss = self.encoder.tokens.spelling_loss(spelled.words, spelled.characters, spelled.drawn)
+            terms["spelling"] = LossTerm(loss, len(spelled.words), None)
         return terms
+
+    def skip(self, generator: torch.Generator) -> None:
+        for _ in range(2 if self.encoder.config.directions == "both" else 1):
+            spawned(generator)
 
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, a chunk of logits and its gradient, and about ten arrays of sampled logits."""

@@ -99,7 +99,9 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
                 words, config.vectors, config.encoder.projection, config.seed, place.cache
             )
             yield from start_from(model, initial, tokenizer.vocabulary, config.seed)
-        return NeuralLearner.configured(model, train, valid, config.optimizer, config.training, config.seed)
+        return NeuralLearner.configured(
+            model, train, valid, config.optimizer, config.training, config.seed, place.ranks
+        )
 
     def training_bytes(self, config: ElmoRun, vocabulary_size: int) -> int:
         """Softmax, LSTMs, and the character network's large matrices; smaller parameters are left out."""
@@ -115,7 +117,9 @@ class ElmoPretraining(Pretraining[ElmoRun, WordTokenizer]):
         return BYTES_PER_PARAMETER * (softmax + table + lstms + characters)
 
     def measurable(self, config: ElmoRun, held_out: Shards) -> ElmoRun:
-        """The weights come from the run, so the word vectors it started from are not needed."""
+        return self.without_start(config)
+
+    def without_start(self, config: ElmoRun) -> ElmoRun:
         return config.model_copy(update={"vectors": None})
 
 

@@ -45,6 +45,8 @@ StaticT = TypeVar("StaticT", bound=StaticRun)
 class StaticPretraining(Pretraining[StaticT, WordTokenizer]):
     """What word2vec and GloVe share: words as units, and weights that are the encoder itself."""
 
+    divides = False
+
     def tokenizer(
         self, config: StaticT, paths: list[Path], place: Workplace
     ) -> Generator[Progress, None, WordTokenizer]:

@@ -1,0 +1,240 @@
+"""The processes that train one run together, or a process alone, behind one interface.
+
+Tensors travel by torch's process group (gloo between CPUs, NCCL between GPUs); short messages and requests to stop by
+the launcher's key-value store, which can be polled while a process waits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any, Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
+
+from headstart.errors import EndedElsewhereError, LostProcessError
+from headstart.training.launch import Launch
+
+MEETING_SECONDS = 600.0
+"""For all processes to start, those of slow machines too."""
+COLLECTIVE_SECONDS = 900.0
+"""For one exchange of tensors: a link that is gone for seconds is waited for, a machine that is gone is not. The first
+process may be writing a checkpoint meanwhile."""
+POLL_SECONDS = 0.05
+ENDED, STOP = "ended", "stop"
+SOURCE_LINE = re.compile(r"^\[[^]]*:\d+\] ")
+"""gloo's messages begin with where in its source they were raised."""
+
+
+class Ranks(Protocol):
+    """What a process needs to know of the others. All of them call `sum_` and `share_` in the same order."""
+
+    launch: Launch
+
+    def sum_(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over the processes, the same bits in all of them."""
+        ...
+
+    def share_(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by that of the first process."""
+        ...
+
+    def publish(self, key: str, value: Any) -> None:
+        """Show the others a value that JSON can hold."""
+        ...
+
+    def published(self, key: str) -> Any:
+        """A value that some process has published, None before that."""
+        ...
+
+    def ended(self) -> bool:
+        """Whether the first process has; EndedElsewhereError if it was an error that ended it."""
+        ...
+
+    def should_stop(self, asked: bool) -> bool:
+        """Whether the first process should stop, because it or another one was asked to; False in the others."""
+        ...
+
+    def started_here(self, run: str) -> bool:
+        """Whether this same launch has started the run, before it restarted its processes."""
+        ...
+
+    def start_here(self, run: str) -> None:
+        """Remember that for a restart."""
+        ...
+
+
+class Alone:
+    """A process without others."""
+
+    launch = Launch()
+
+    def sum_(self, tensors: Sequence[Tensor]) -> None:
+        pass
+
+    def share_(self, tensors: Sequence[Tensor]) -> None:
+        pass
+
+    def publish(self, key: str, value: Any) -> None:
+        pass
+
+    def published(self, key: str) -> Any:
+        return None
+
+    def ended(self) -> bool:
+        return False
+
+    def should_stop(self, asked: bool) -> bool:
+        return asked
+
+    def started_here(self, run: str) -> bool:
+        return False
+
+    def start_here(self, run: str) -> None:
+        pass
+
+
+class Together:
+    """One of several processes. store: this launch's; attempt: its current start of the processes."""
+
+    def __init__(self, launch: Launch, store: Store, attempt: str) -> None:
+        self.launch = launch
+        self.lasting = PrefixStore("headstart", store)
+        self.store = PrefixStore(attempt, self.lasting)
+
+    def sum_(self, tensors: Sequence[Tensor]) -> None:
+        with watched():
+            for work in [dist.all_reduce(tensor, async_op=True) for tensor in tensors]:
+                work.wait()
+
+    def share_(self, tensors: Sequence[Tensor]) -> None:
+        with watched():
+            for work in [dist.broadcast(tensor, src=0, async_op=True) for tensor in tensors]:
+                work.wait()
+
+    def publish(self, key: str, value: Any) -> None:
+        with watched():
+            self.store.set(key, json.dumps(value))
+
+    def published(self, key: str) -> Any:
+        with watched():
+            return json.loads(self.store.get(key)) if self.store.check([key]) else None
+
+    def ended(self) -> bool:
+        failed = self.published(ENDED)
+        if failed:
+            raise EndedElsewhereError("The first process has ended, and has said why.")
+        return failed is not None
+
+    def should_stop(self, asked: bool) -> bool:
+        if self.launch.is_first:
+            return asked or self.published(STOP) is not None
+        if asked:
+            self.publish(STOP, self.launch.rank)
+        return False
+
+    def started_here(self, run: str) -> bool:
+        with watched():
+            return self.lasting.check([f"started {run}"])
+
+    def start_here(self, run: str) -> None:
+        with watched():
+            self.lasting.set(f"started {run}", "")
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Whatever torch raises when a process or the launcher cannot be reached, as one sentence."""
+    try:
+        yield
+    except RuntimeError as error:  # gloo raises no narrower one
+        reason = SOURCE_LINE.sub("", str(error).partition("\n")[0])
+        raise LostProcessError(
+            f"Another process of this run has ended, or cannot be reached ({reason}). Nothing that was saved is lost: "
+            "torchrun --max-restarts starts the processes again, or go on with --resume."
+        ) from error
+
+
+@contextmanager
+def joined(launch: Launch) -> Iterator[Ranks]:
+    """Meet the processes that were started with this one; the others notice when the first one leaves."""
+    if not launch.joins:
+        yield Alone()
+        return
+    with watched():
+        store, _, _ = next(rendezvous("env://", timeout=timedelta(seconds=MEETING_SECONDS)))
+        attempt = meet(launch, PrefixStore("headstart", store))
+        if torch.cuda.is_available():
+            torch.cuda.set_device(launch.local_rank)
+        dist.init_process_group(
+            "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
+            # torchrun keeps its store when it restarts processes: without a name of their own, the new ones would read
+            # the addresses of the old ones.
+            store=PrefixStore(attempt, store),
+            rank=launch.rank,
+            world_size=launch.world,
+            timeout=timedelta(seconds=COLLECTIVE_SECONDS),
+        )
+    ranks = Together(launch, store, attempt)
+    failed = True
+    try:
+        yield ranks
+        failed = False
+    finally:
+        if launch.is_first:
+            with suppress(LostProcessError):
+                ranks.publish(ENDED, failed)
+        dist.destroy_process_group()
+
+
+def meet(launch: Launch, store: Store, seconds: float = MEETING_SECONDS) -> str:
+    """A name for this start of the processes that they all agree on; returns in all of them, or in none.
+
+    The first process draws it. Another one may read that of an earlier start, so it shows a number that the first one
+    has to repeat: a process that is gone cannot.
+    """
+    deadline = time.monotonic() + seconds
+    if launch.is_first:
+        attempt = uuid.uuid4().hex
+        store.set("attempt", attempt)
+        for rank in range(1, launch.world):
+            store.set(f"{attempt}/seen/{rank}", wait_for(store, f"{attempt}/here/{rank}", deadline))
+        return attempt
+    mine = uuid.uuid4().hex
+    while True:
+        attempt = wait_for(store, "attempt", deadline)
+        store.set(f"{attempt}/here/{launch.rank}", mine)
+        time.sleep(POLL_SECONDS)
+        if store.check([f"{attempt}/seen/{launch.rank}"]) and read(store, f"{attempt}/seen/{launch.rank}") == mine:
+            return attempt
+        if time.monotonic() > deadline:
+            raise absent(seconds)
+
+
+def wait_for(store: Store, key: str, deadline: float) -> str:
+    while not store.check([key]):
+        if time.monotonic() > deadline:
+            raise absent(MEETING_SECONDS)
+        time.sleep(POLL_SECONDS)
+    return read(store, key)
+
+
+def read(store: Store, key: str) -> str:
+    text: bytes = store.get(key)
+    return text.decode()
+
+
+def absent(seconds: float) -> LostProcessError:
+    return LostProcessError(
+        f"After {seconds:.0f} s some of the processes that torchrun started have not come. See what they or their "
+        "machines have reported."
+    )
