@@ -11,7 +11,7 @@ def test_distinctive_words_by_hand() -> None:
     assert distinctive_words(inside, []) == ()
 
 
-def test_a_context_is_the_words_around() -> None:
-    sentence = "One two , three four five six SEVEN eight [it] nine 10 !"
+def test_a_context_is_the_content_words_around() -> None:
+    sentence = "Red blue , green amber pink of GOLD white [it] black 10 !"
     start = sentence.index("it")
-    assert context_of(sentence, start, start + 2) == {"three", "four", "five", "six", "seven", "eight", "nine"}
+    assert context_of(sentence, start, start + 2) == {"green", "amber", "pink", "gold", "white", "black"}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from headstart.text.words import word_spans
 
@@ -18,11 +19,14 @@ Context = frozenset[str]
 
 
 def context_of(sentence: str, start: int, end: int) -> Context:
-    """The words around sentence[start:end], in lower case and without what has no letter."""
+    """The words around sentence[start:end], in lower case, without what has no letter and English function words.
+
+    Function words often tell clusters apart best, as grammar does; but a reader learns nothing from their names.
+    """
     spans = [(first, last) for first, last in word_spans(sentence) if any(map(str.isalpha, sentence[first:last]))]
     before = [sentence[first:last] for first, last in spans if last <= start][-WINDOW:]
     after = [sentence[first:last] for first, last in spans if first >= end][:WINDOW]
-    return frozenset(word.lower() for word in before + after)
+    return frozenset(word.lower() for word in before + after) - ENGLISH_STOP_WORDS
 
 
 def distinctive_words(inside: Sequence[Context], outside: Sequence[Context]) -> tuple[str, ...]:
