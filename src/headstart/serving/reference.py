@@ -46,7 +46,7 @@ def reference_page(schema: Table, limits: Limits) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(files("headstart.serving").joinpath(TEMPLATE).read_text(encoding="utf-8"))
     told = [(f"{getattr(limits, name):,}", field.description) for name, field in Limits.model_fields.items()]
-    parts = [(name, fields_of(part)) for name, part in schema["components"]["schemas"].items() if is_part(name)]
+    parts = [(name, fields_of(schema["components"]["schemas"][name])) for name in part_names(schema)]
     return template.render(
         version=schema["info"]["version"],
         routes=list(routes_of(schema)),
@@ -56,9 +56,14 @@ def reference_page(schema: Table, limits: Limits) -> str:
     )
 
 
-def is_part(name: str) -> bool:
-    """Whether a schema is part of others; those of whole bodies and answers stand with their routes."""
-    return not name.endswith(("Body", "Answer")) or name in ("GuessAnswer", "NeighbourAnswer")
+def part_names(schema: Table) -> Iterator[str]:
+    """Of schemas that are parts of others; those of whole bodies and answers stand with their routes."""
+    whole = set()
+    for methods in schema["paths"].values():
+        for operation in methods.values():
+            found = content_of(operation.get("requestBody", {})), content_of(operation["responses"]["200"])
+            whole |= {name_in(one) for one in found if "$ref" in one}
+    yield from (name for name in schema["components"]["schemas"] if name not in whole)
 
 
 def routes_of(schema: Table) -> Iterator[Route]:

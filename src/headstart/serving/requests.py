@@ -79,6 +79,7 @@ class ContextsBody(Body):
 
 
 class OccurrencesBody(Body):
+    model_config = shown_with({"model": "bert-mini", "text": "A bank by the river.", "word": "bank", "most": 3})
     model: Model
     text: Text
     """A sentence."""
@@ -88,6 +89,7 @@ class OccurrencesBody(Body):
 
 
 class AttentionBody(Body):
+    model_config = shown_with({"model": "bert-mini", "text": "A bank lends money.", "layer": 1})
     model: Model
     text: Annotated[str, Field(max_length=LONGEST_ATTENDED, description="A sentence.")]
     layer: Annotated[int, Field(ge=1, le=100)]
