@@ -367,7 +367,7 @@ def test_wrong_keys_sizes_and_kinds(corpus: Path, tmp_path: Path) -> None:
         ("elmo", {"settings": {"optimizer.beta1": 2.0}}, r"'optimizer\.beta1'.*less than 1"),
         ("skipgram", {"settings": {"objective.dim": 10**9}}, r"needs [\d,]+ GB of memory .* but [\d.]+ GB"),
         ("glove", {"settings": {"objective.dim": 10**9}}, r"needs [\d,]+ GB of memory .* but [\d.]+ GB"),
-        ("bert", {"settings": {"encoder.width": 10**7, "encoder.heads": 2}}, r"needs [\d,]+ GB of memory"),
+        ("bert", {"settings": {"encoder.width": 10**6, "encoder.heads": 2}}, r"needs [\d,]+ GB of memory"),
     ],
 )
 def test_numbers_out_of_bounds(kind: str, options: dict[str, Any], says: str, corpus: Path, tmp_path: Path) -> None:

@@ -258,7 +258,8 @@ def change_options(folder: Path, change: Callable[[dict[str, Any]], Any]) -> Non
         (lambda o: o.pop("char_cnn"), r"has a table of words; give token_embeddings\.hdf5"),
         (lambda o: o["lstm"].update(dim="6"), r"'lstm\.dim': input should be a valid integer; got '6'"),
         (lambda o: o["lstm"].update(n_layers=3), r"'RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0' is missing"),
-        (lambda o: o["lstm"].update(dim=10**12), r"Cell0/LSTMCell/W_0' has shape \(8, 24\), but the options say"),
+        (lambda o: o["lstm"].update(dim=10**12), r"'lstm\.dim': input should be less than or equal to 1048576"),
+        (lambda o: o["lstm"].update(dim=10**6), r"Cell0/LSTMCell/W_0' has shape \(8, 24\), but the options say"),
         (lambda o: o["char_cnn"].update(n_characters=300), r"'char_cnn\.n_characters': input should be 261 or 262"),
         (lambda o: o["char_cnn"].update(max_characters_per_token=20), r"is 20; only models with 50"),
         (

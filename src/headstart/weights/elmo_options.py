@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from headstart.config import lower_first
+from headstart.config import Depth, Width, lower_first
 from headstart.encoders.elmo import ElmoConfig, TokenKind
 from headstart.errors import CheckpointError
 from headstart.text.characters import MAX_CHARACTERS
@@ -20,16 +20,16 @@ class Part(BaseModel):
 
 
 class LstmOptions(Part):
-    dim: int = Field(ge=1)
-    projection_dim: int = Field(ge=1)
-    n_layers: int = Field(ge=1)
+    dim: Width
+    projection_dim: Width
+    n_layers: Depth
     use_skip_connections: bool
     cell_clip: float | None = Field(default=None, gt=0, le=1e30)
     proj_clip: float | None = Field(default=None, gt=0, le=1e30)
 
 
 class CharacterEmbedding(Part):
-    dim: int = Field(ge=1)
+    dim: Width
 
 
 class CharacterOptions(Part):
