@@ -26,7 +26,7 @@ def context_of(sentence: str, start: int, end: int) -> Context:
     spans = [(first, last) for first, last in word_spans(sentence) if any(map(str.isalpha, sentence[first:last]))]
     before = [sentence[first:last] for first, last in spans if last <= start][-WINDOW:]
     after = [sentence[first:last] for first, last in spans if first >= end][:WINDOW]
-    return frozenset(word.lower() for word in before + after) - ENGLISH_STOP_WORDS
+    return frozenset(word.lower() for word in before + after).difference(ENGLISH_STOP_WORDS)
 
 
 def distinctive_words(inside: Sequence[Context], outside: Sequence[Context]) -> tuple[str, ...]:
