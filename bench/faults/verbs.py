@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,16 +49,20 @@ class Command:
         self, arguments: Sequence[str], home: Path, folder: Path, prepare: Callable[[], object] | None = None
     ) -> None:
         self.out, self.errors = folder / "stdout", folder / "stderr"
+        for path in (self.out, self.errors):
+            path.touch()
         sys.stdout.flush()
         self.process = os.fork()
         if self.process == 0:
             self._work(arguments, home, prepare)
+        with suppress(PermissionError, ProcessLookupError):  # the child has done so, or has ended
+            os.setpgid(self.process, self.process)
 
     def _work(self, arguments: Sequence[str], home: Path, prepare: Callable[[], object] | None) -> None:
         """The child: never returns."""
         code = 1
         try:
-            os.setsid()
+            os.setpgid(0, 0)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             for number, path in ((1, self.out), (2, self.errors)):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)

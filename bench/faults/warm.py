@@ -16,6 +16,7 @@ OTHERS = (
     "gensim.models",
     "onnx",
     "h5py",
+    "torch._dynamo",
 )
 LEFT_OUT = ("headstart.__main__", "headstart.text.worker", "headstart.weights.hub_process")
 """Modules that run something when they are imported."""
