@@ -16,7 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.scale.launched import Launched, Machines
-from bench.scale.runs import KINDS, options, same, steps_done, write_text
+from bench.scale.runs import KINDS, STEPS, options, same, steps_done, write_text
+
+STARTING = 0.25
+"""Of the kills: at a moment while the processes start, before or between their steps."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,12 +60,16 @@ def told(case: str, found: tuple[Path, str], whole: Path) -> bool:
 
 
 def killed(kind: str, folder: Path, number: int, seconds: float, rng: random.Random) -> tuple[Path, str]:
-    """SIGKILL to a worker drawn at random, at a moment drawn over the whole run, its start included; up to three."""
+    """SIGKILL to a worker drawn at random, up to three times: during a step drawn at random, or while they start."""
     run = folder / f"{kind}-killed-{number}"
     how = []
     with Launched(options(kind, folder / "text.txt", run), folder, restarts=5) as launched:
         for _ in range(rng.randint(1, 3)):
-            time.sleep(rng.uniform(0.1, 0.9) * seconds / 2)
+            if rng.random() < STARTING:
+                time.sleep(rng.uniform(0, seconds / 2))
+            else:
+                wait_for(run, rng.randrange(steps_done(run), STEPS), launched)
+                time.sleep(rng.uniform(0, 0.05))
             rank = launched.kill(rng)
             if rank is not None:
                 how.append(f"{rank} after step {steps_done(run)}")
@@ -70,13 +77,17 @@ def killed(kind: str, folder: Path, number: int, seconds: float, rng: random.Ran
     return run, f"killed process {', '.join(how) or 'none (it had ended)'}"
 
 
+def wait_for(run: Path, step: int, launched: Launched) -> None:
+    while steps_done(run) < step and launched.process.poll() is None:
+        time.sleep(0.01)
+
+
 def unlinked(kind: str, folder: Path, number: int, seconds: float) -> tuple[Path, str]:
     """Two machines with a process each; one has no link for some seconds in the middle of the run."""
     run = folder / f"{kind}-unlinked-{number}"
     with Machines() as machines:
         launched = machines.start(options(kind, folder / "text.txt", run), folder)
-        while steps_done(run) < 5:
-            time.sleep(0.02)
+        wait_for(run, 5, launched[0])
         machines.cut()
         time.sleep(0.5)  # what was on its way may still arrive
         before = steps_done(run)
