@@ -45,8 +45,8 @@ def leave(launch: Launch, code: int | str | None) -> None:
     """Exit.
 
     torchrun ends all processes when the first of them fails: the one that speaks must not be cut short. It also calls a
-    process failed that is aborted after its work, as happened once in fifty runs: threads of torch that exchange
-    tensors may still want the interpreter while it is taken down, so it is left standing.
+    process failed that is aborted after its work, as was seen once: threads of torch that exchange tensors may still
+    want the interpreter while it is taken down, so it is left standing.
     """
     if code and not launch.is_first:
         time.sleep(GRACE_SECONDS)
