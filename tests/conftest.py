@@ -189,6 +189,10 @@ class ThreadRanks(Alone):
         for place, tensor in enumerate(tensors):
             tensor.copy_(torch.stack([theirs[place] for theirs in everyone]).sum(0))
 
+    def start_sum(self, tensor: torch.Tensor) -> Callable[[], None]:
+        self.sum_([tensor])
+        return lambda: None
+
     def share_(self, tensors: Sequence[torch.Tensor]) -> None:
         for tensor, first in zip(tensors, self._exchanged(tensors)[0], strict=True):
             tensor.copy_(first)

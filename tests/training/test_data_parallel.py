@@ -49,6 +49,40 @@ def test_a_gradient_that_is_there_is_added_to() -> None:
         torch.testing.assert_close(parameter.grad, 2 * gradient)
 
 
+def test_a_receiver_gets_every_gradient_once_in_the_order_of_the_parts_while_others_are_to_come() -> None:
+    model = network().eval()
+    losses = [partial(loss_of, model, IDS[:3]), partial(loss_of, model, IDS[3:])]
+    DataParallelGradient(list(model.parameters())).of(losses)
+    expected = {id(p): p.grad for p in model.parameters()}
+    found: dict[int, torch.Tensor] = {}
+    ended: list[torch.Tensor] = []
+    # The gradient of what every path begins with is the last one of a part's backward pass.
+    hook = model[0].weight.register_hook(ended.append)
+
+    def receive(parameter: nn.Parameter, shares: list[torch.Tensor]) -> None:
+        assert id(parameter) not in found
+        assert len(shares) == 2
+        if parameter is model[4].bias:
+            assert len(ended) < len(losses)
+        found[id(parameter)] = sum(share.to_dense() for share in shares)
+
+    fresh = [p.grad for p in model.parameters()]
+    DataParallelGradient(list(model.parameters())).of(losses, receive)
+    hook.remove()
+    assert len(ended) == len(losses)
+    assert all(p.grad is before for p, before in zip(model.parameters(), fresh, strict=True))
+    assert found.keys() == expected.keys()
+    for key, gradient in found.items():
+        torch.testing.assert_close(gradient, expected[key].to_dense())
+
+
+def test_a_receiver_gets_what_only_some_parts_read() -> None:
+    model, found = network().eval(), {}
+    losses = [partial(loss_of, model, IDS), lambda: model[4].bias.sum()]
+    DataParallelGradient(list(model.parameters())).of(losses, lambda p, shares: found.update({id(p): len(shares)}))
+    assert found == {id(p): 2 if p is model[4].bias else 1 for p in model.parameters()}
+
+
 def test_what_is_dropped_follows_from_the_seed_whatever_part_is_first() -> None:
     def gradient() -> list[torch.Tensor]:
         model = network().train()

@@ -44,6 +44,34 @@ def test_the_sum_is_the_same_to_the_bit_in_every_process_and_at_every_step(in_th
     assert all(torch.equal(first[0], gradient) for found in others for gradient in found)
 
 
+def test_a_bucket_leaves_with_its_last_gradient_and_arrives_as_if_all_had_waited(in_threads, monkeypatch) -> None:
+    """Buckets of 4 and of 2 + 3 numbers, the last parameters first; the second one arrives in two parts."""
+    monkeypatch.setattr(reduction, "BUCKET_NUMBERS", 5)
+
+    def work(ranks):
+        mine, left = parameters(2, 3, 4), []
+        shared, begin = SummedGradient(mine, ranks), ranks.start_sum
+        ranks.start_sum = lambda tensor: left.append(len(tensor)) or begin(tensor)
+        steps = []
+        for _ in range(2):
+            left.clear()
+            mine[2].grad = torch.full_like(mine[2], 10.0)  # of an earlier batch of this step
+            shared.receive(mine[1], [torch.full_like(mine[1], 1.0), torch.full_like(mine[1], 2.0)])
+            assert not left  # the others may have the first bucket full first, and would wait for another one
+            rows = torch.sparse_coo_tensor([[0, 1, 1]], [1.0, 2.0, 3.0], (4,), check_invariants=True)
+            shared.receive(mine[2], [rows, torch.full_like(mine[2], float(ranks.launch.rank))])
+            assert left == [4]
+            mine[0].grad = torch.ones_like(mine[0])
+            shared.sum_up([])
+            steps.append([p.grad.tolist() for p in mine])
+            for parameter in mine:
+                parameter.grad = None
+        return steps
+
+    once = [[2.0] * 2, [6.0] * 3, [23.0, 31.0, 21.0, 21.0]]
+    assert in_threads(2, work) == [[once] * 2] * 2
+
+
 def test_buckets_hold_every_parameter_once_in_order_and_no_more_than_they_have_room_for(monkeypatch) -> None:
     monkeypatch.setattr(reduction, "BUCKET_NUMBERS", 10)
     given = parameters(4, 6, 1, 25, 9, 1)

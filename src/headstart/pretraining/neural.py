@@ -132,8 +132,10 @@ class NeuralLearner(Generic[BatchT]):
                     continue
                 parts = mine.to(self.device).parts(1 if self.device.type != "cpu" else torch.get_num_threads())
                 found: list[dict[str, float]] = [{} for _ in parts]
+                sends = launch.world > 1 and batch is micro_batches[-1]
                 self.gradient.of(
-                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)]
+                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)],
+                    self.summed.receive if sends else None,
                 )
                 for losses in found:
                     for name, total in losses.items():

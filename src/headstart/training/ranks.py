@@ -10,7 +10,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Protocol
@@ -36,9 +36,13 @@ SOURCE_LINE = re.compile(r"^\[[^]]*:\d+\] ")
 
 
 class Ranks(Protocol):
-    """What a process needs to know of the others. All of them call `sum_` and `share_` in the same order."""
+    """What a process needs to know of the others. All of them begin `sum_` and `share_` in the same order."""
 
     launch: Launch
+
+    def start_sum(self, tensor: Tensor) -> Callable[[], None]:
+        """Begin what `sum_` does; the returned function waits until it is done. Not to be touched in between."""
+        ...
 
     def sum_(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over the processes, the same bits in all of them."""
@@ -78,6 +82,9 @@ class Alone:
 
     launch = Launch()
 
+    def start_sum(self, tensor: Tensor) -> Callable[[], None]:
+        return lambda: None
+
     def sum_(self, tensors: Sequence[Tensor]) -> None:
         pass
 
@@ -111,10 +118,19 @@ class Together:
         self.lasting = PrefixStore("headstart", store)
         self.store = PrefixStore(attempt, self.lasting)
 
-    def sum_(self, tensors: Sequence[Tensor]) -> None:
+    def start_sum(self, tensor: Tensor) -> Callable[[], None]:
         with watched():
-            for work in [dist.all_reduce(tensor, async_op=True) for tensor in tensors]:
+            work = dist.all_reduce(tensor, async_op=True)
+
+        def wait() -> None:
+            with watched():
                 work.wait()
+
+        return wait
+
+    def sum_(self, tensors: Sequence[Tensor]) -> None:
+        for wait in [self.start_sum(tensor) for tensor in tensors]:
+            wait()
 
     def share_(self, tensors: Sequence[Tensor]) -> None:
         with watched():

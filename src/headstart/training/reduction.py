@@ -1,8 +1,9 @@
-"""Gradients summed over the processes of a run, in buckets of the same parameters at each step."""
+"""Gradients summed over the processes of a run, in buckets that travel while the backward pass still goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -14,35 +15,85 @@ BUCKET_NUMBERS = 6_500_000
 
 
 class SummedGradient:
-    """Replaces the gradient of every parameter by its sum over all processes."""
+    """Replaces the gradient of every parameter by its sum over all processes.
+
+    All processes send the same buckets in the same order, that in which a backward pass fills them: the last
+    parameters first.
+    """
 
     def __init__(self, parameters: Sequence[nn.Parameter], ranks: Ranks) -> None:
         self.ranks = ranks
-        self.buckets = buckets_of(parameters)
+        self.buckets = buckets_of(parameters[::-1])
         self.arrays: list[Tensor] = []
         """One for each bucket, allocated at the first step and reused."""
+        self.places: dict[int, tuple[int, Tensor]] = {}
+        """By parameter, its bucket and its view of that bucket's array."""
+        self.lock = threading.Lock()
+        self.packed: set[int] = set()
+        """Parameters whose gradient is in its bucket."""
+        self.waiting: list[Callable[[], None]] = []
+        """For the buckets that are on their way."""
+
+    def receive(self, parameter: nn.Parameter, shares: Sequence[Tensor]) -> None:
+        """Take a parameter's last gradients of this step, in parts, and send its bucket if it was the last of it.
+
+        May be called by several threads; not in a process alone.
+        """
+        self._allocate()
+        bucket, view = self.places[id(parameter)]
+        parts = [*shares] if parameter.grad is None else [parameter.grad, *shares]
+        if parts[0].is_sparse:
+            view.zero_()
+        else:
+            view.copy_(parts.pop(0))
+        for part in parts:
+            view += part
+        with self.lock:
+            self.packed.add(id(parameter))
+            self._send_full_buckets()
+
+    def _send_full_buckets(self) -> None:
+        while len(self.waiting) < len(self.buckets):
+            number = len(self.waiting)
+            if not all(id(p) in self.packed for p in self.buckets[number]):
+                return
+            self.waiting.append(self.ranks.start_sum(self.arrays[number]))
 
     def sum_up(self, numbers: Sequence[float]) -> list[float]:
-        """Sum the gradients, and these numbers with them.
+        """Sum the gradients that `receive` was not given, too, and these numbers with them.
 
         A parameter that no process has a gradient for is left without one, as in one process: the optimiser passes
         over it. Where only some have one, it is zero in the others.
         """
         if self.ranks.launch.world == 1:
             return list(numbers)
-        if not self.arrays:
-            self.arrays = [array_for(bucket) for bucket in self.buckets]
-        has_gradient = [float(p.grad is not None) for bucket in self.buckets for p in bucket]
-        told = torch.tensor([*numbers, *has_gradient], dtype=torch.float64)
-        for bucket, array in zip(self.buckets, self.arrays, strict=True):
-            pack(bucket, array)
-        self.ranks.sum_([*self.arrays, told])
+        self._allocate()
+        every = [p for bucket in self.buckets for p in bucket]
+        told = torch.tensor(
+            [*numbers, *(float(id(p) in self.packed or p.grad is not None) for p in every)], dtype=torch.float64
+        )
+        for parameter in every:
+            if id(parameter) not in self.packed:
+                view = self.places[id(parameter)][1]
+                view.zero_() if parameter.grad is None else view.copy_(parameter.grad)
+                self.packed.add(id(parameter))
+        self._send_full_buckets()
+        for wait in [*self.waiting, self.ranks.start_sum(told)]:
+            wait()
+        self.waiting, self.packed = [], set()
         answers = told.tolist()
-        counts = iter(answers[len(numbers) :])
-        for bucket, array in zip(self.buckets, self.arrays, strict=True):
-            for parameter, view in zip(bucket, views(bucket, array), strict=True):
-                parameter.grad = view if next(counts) else None
+        for parameter, has_gradient in zip(every, answers[len(numbers) :], strict=True):
+            parameter.grad = self.places[id(parameter)][1] if has_gradient else None
         return answers[: len(numbers)]
+
+    def _allocate(self) -> None:
+        with self.lock:
+            if self.arrays:
+                return
+            self.arrays = [array_for(bucket) for bucket in self.buckets]
+            for number, (bucket, array) in enumerate(zip(self.buckets, self.arrays, strict=True)):
+                for parameter, view in zip(bucket, views(bucket, array), strict=True):
+                    self.places[id(parameter)] = number, view
 
 
 def buckets_of(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
@@ -65,11 +116,3 @@ def array_for(bucket: Sequence[nn.Parameter]) -> Tensor:
 def views(bucket: Sequence[nn.Parameter], array: Tensor) -> list[Tensor]:
     parts: tuple[Tensor, ...] = array.split([parameter.numel() for parameter in bucket])  # type: ignore[no-untyped-call]
     return [part.view_as(parameter) for part, parameter in zip(parts, bucket, strict=True)]
-
-
-def pack(bucket: Sequence[nn.Parameter], array: Tensor) -> None:
-    for parameter, view in zip(bucket, views(bucket, array), strict=True):
-        if parameter.grad is None:
-            view.zero_()
-        else:
-            view.copy_(parameter.grad)
