@@ -1,1 +1,1 @@
-"""Training on several processes: what happens to a run when its processes die or lose each other."""
+"""Training on several processes: how fast it is, what it would cost elsewhere, and what happens when processes die."""

@@ -27,9 +27,12 @@ class Launched:
         restarts: int = 0,
         rendezvous: Sequence[str] = ("--standalone", "--nproc-per-node=2"),
         namespace: str | None = None,
+        cores: str | None = None,
     ) -> None:
+        """cores: those that the workers may use, as taskset writes them; each has as many threads."""
+        pinned = [] if cores is None else ["taskset", "--cpu-list", cores]
         inside = [] if namespace is None else ["ip", "netns", "exec", namespace]
-        torchrun = [*inside, sys.executable, "-m", "torch.distributed.run", f"--max-restarts={restarts}", *rendezvous]
+        torchrun = [*pinned, *inside, sys.executable, "-m", "torch.distributed.run", f"--max-restarts={restarts}", *rendezvous]
         self.said = folder / f"said-{len(list(folder.glob('said-*')))}.txt"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HEADSTART_HOME": str(folder / "home")}
         if namespace is not None:
@@ -64,9 +67,13 @@ class Launched:
 
 
 class Machines:
-    """Two network namespaces with a cable between them."""
+    """Two network namespaces with a cable between them. megabits: what it carries in a second, each way."""
 
     names = (f"scale-a-{os.getpid()}", f"scale-b-{os.getpid()}")
+
+    def __init__(self, megabits: float | None = None, *, pinned: bool = False) -> None:
+        """pinned: each machine has a core of its own."""
+        self.megabits, self.pinned = megabits, pinned
 
     def __enter__(self) -> Machines:
         for name in self.names:
@@ -77,6 +84,8 @@ class Machines:
             ip("-n", name, "addr", "add", f"{address}/24", "dev", interface(name))
             ip("-n", name, "link", "set", interface(name), "up")
             ip("-n", name, "link", "set", "lo", "up")
+            if self.megabits is not None:
+                limit(name, self.megabits)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -93,6 +102,7 @@ class Machines:
                     *(f"--master-addr={ADDRESSES[0]}", f"--master-port={PORT}"),
                 ],
                 namespace=name,
+                cores=str(number) if self.pinned else None,
             )
             for number, name in enumerate(self.names)
         ]
@@ -110,3 +120,11 @@ def interface(namespace: str) -> str:
 
 def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True)
+
+
+def limit(namespace: str, megabits: float) -> None:
+    """A token bucket on what leaves the machine; packets that wait longer than a second are lost."""
+    bucket = max(64_000, int(megabits * 1e6 / 8 / 100))
+    device = ["dev", interface(namespace), "root"]
+    shape = ["tbf", "rate", f"{megabits:g}mbit", "burst", str(bucket), "latency", "1000ms"]
+    subprocess.run(["ip", "netns", "exec", namespace, "tc", "qdisc", "add", *device, *shape], check=True)

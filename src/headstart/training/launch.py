@@ -24,10 +24,16 @@ class Launch:
     """The number of that machine."""
     joins: bool = False
     """Whether there is a launcher through which processes find each other."""
+    local_world: int = 1
+    """How many of the processes are on its machine."""
 
     @property
     def is_first(self) -> bool:
         return self.rank == 0
+
+    @property
+    def on_one_machine(self) -> bool:
+        return self.local_world == self.world
 
 
 def launch_of(environment: Mapping[str, str]) -> Launch:
@@ -46,4 +52,7 @@ def launch_of(environment: Mapping[str, str]) -> Launch:
     rank, world = number("RANK"), number("WORLD_SIZE")
     if rank >= world:
         raise ConfigError(f"The environment variable RANK must be below WORLD_SIZE; got {rank} of {world}.")
-    return Launch(rank, world, number("LOCAL_RANK", str(rank)), number("GROUP_RANK", "0"), True)
+    local_rank, machine, local_world = (
+        number(*each) for each in (("LOCAL_RANK", str(rank)), ("GROUP_RANK", "0"), ("LOCAL_WORLD_SIZE", "1"))
+    )
+    return Launch(rank, world, local_rank, machine, True, local_world)

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -23,6 +24,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from headstart.errors import EndedElsewhereError, LostProcessError
 from headstart.training.launch import Launch
+from headstart.training.shared_arrays import SharedArray, shared_array
 
 MEETING_SECONDS = 600.0
 """For all processes to start, those of slow machines too."""
@@ -40,8 +42,15 @@ class Ranks(Protocol):
 
     launch: Launch
 
+    def array(self, numbers: int, like: Tensor) -> Tensor:
+        """An array of the tensor's type and device, (numbers,), that `start_sum` may be quicker with."""
+        ...
+
     def start_sum(self, tensor: Tensor) -> Callable[[], None]:
-        """Begin what `sum_` does; the returned function waits until it is done. Not to be touched in between."""
+        """Begin what `sum_` does; the returned function waits until it is done. Not to be touched in between.
+
+        An array of `array` is not to be written before another exchange.
+        """
         ...
 
     def sum_(self, tensors: Sequence[Tensor]) -> None:
@@ -82,6 +91,9 @@ class Alone:
 
     launch = Launch()
 
+    def array(self, numbers: int, like: Tensor) -> Tensor:
+        return like.new_empty(numbers)
+
     def start_sum(self, tensor: Tensor) -> Callable[[], None]:
         return lambda: None
 
@@ -117,8 +129,32 @@ class Together:
         self.launch = launch
         self.lasting = PrefixStore("headstart", store)
         self.store = PrefixStore(attempt, self.lasting)
+        self.attempt = attempt
+        self.shared: dict[int, SharedArray] = {}
+        """By the address of this process's array."""
+
+    def array(self, numbers: int, like: Tensor) -> Tensor:
+        if not self.launch.on_one_machine or like.device.type != "cpu":
+            return like.new_empty(numbers)
+        name = f"headstart-{self.attempt}-{len(self.shared)}"
+        arrays = shared_array(numbers, like, name, self.launch.rank, self.launch.world, self._all)
+        if arrays is None:
+            return like.new_empty(numbers)
+        found = SharedArray(arrays, self.launch.rank, partial(self._all, True))
+        self.shared[found.mine.data_ptr()] = found
+        return found.mine
+
+    def _all(self, could: bool) -> bool:
+        """Whether all processes could; returns in none before all have called it."""
+        with watched():
+            found = torch.tensor(int(could))
+            dist.all_reduce(found, dist.ReduceOp.MIN)
+            return bool(found)
 
     def start_sum(self, tensor: Tensor) -> Callable[[], None]:
+        shared = self.shared.get(tensor.data_ptr())
+        if shared is not None:
+            return shared.sum_
         with watched():
             work = dist.all_reduce(tensor, async_op=True)
 

@@ -78,8 +78,9 @@ class SummedGradient:
                 view.zero_() if parameter.grad is None else view.copy_(parameter.grad)
                 self.packed.add(id(parameter))
         self._send_full_buckets()
-        for wait in [*self.waiting, self.ranks.start_sum(told)]:
+        for wait in self.waiting:
             wait()
+        self.ranks.start_sum(told)()  # last: the buckets may be written again once all processes have come to this
         self.waiting, self.packed = [], set()
         answers = told.tolist()
         for parameter, has_gradient in zip(every, answers[len(numbers) :], strict=True):
@@ -90,7 +91,7 @@ class SummedGradient:
         with self.lock:
             if self.arrays:
                 return
-            self.arrays = [array_for(bucket) for bucket in self.buckets]
+            self.arrays = [self.ranks.array(sum(p.numel() for p in bucket), bucket[0]) for bucket in self.buckets]
             for bucket, array in zip(self.buckets, self.arrays, strict=True):
                 self.places |= {id(p): view for p, view in zip(bucket, views(bucket, array), strict=True)}
 
@@ -106,10 +107,6 @@ def buckets_of(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
         buckets[-1].append(parameter)
         room -= parameter.numel()
     return buckets
-
-
-def array_for(bucket: Sequence[nn.Parameter]) -> Tensor:
-    return bucket[0].new_empty(sum(parameter.numel() for parameter in bucket))
 
 
 def views(bucket: Sequence[nn.Parameter], array: Tensor) -> list[Tensor]:
