@@ -1,8 +1,8 @@
 """Runs on several processes, started by torchrun: one command for each question.
 
-    python -m bench.scale faults        are runs the same whose workers are killed, or whose machines lose their link?
-    python -m bench.scale efficiency    two processes against one with two threads, on this machine
-    python -m bench.scale cost          a model of a step's time, fitted here and checked; what it says of more machines
+python -m bench.scale faults        are runs the same whose workers are killed, or whose machines lose their link?
+python -m bench.scale efficiency    two processes against one with two threads, on this machine
+python -m bench.scale cost          a model of a step's time, fitted here and checked; what it says of more machines
 """
 
 from __future__ import annotations

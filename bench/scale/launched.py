@@ -32,7 +32,15 @@ class Launched:
         """cores: those that the workers may use, as taskset writes them; each has as many threads."""
         pinned = [] if cores is None else ["taskset", "--cpu-list", cores]
         inside = [] if namespace is None else ["ip", "netns", "exec", namespace]
-        torchrun = [*pinned, *inside, sys.executable, "-m", "torch.distributed.run", f"--max-restarts={restarts}", *rendezvous]
+        torchrun = [
+            *pinned,
+            *inside,
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            f"--max-restarts={restarts}",
+            *rendezvous,
+        ]
         self.said = folder / f"said-{len(list(folder.glob('said-*')))}.txt"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "HEADSTART_HOME": str(folder / "home")}
         if namespace is not None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from bench.scale.launched import Launched, Machines
@@ -42,7 +43,7 @@ def seconds_per_step(run: Path) -> float:
     """The median over the steps between the first few and the last one, which is evaluated."""
     lines = (json.loads(line) for line in (run / "log.jsonl").read_text().splitlines() if '"loss"' in line)
     moments = [line["elapsed"] for line in lines][WARMING:-1]
-    return statistics.median(after - before for before, after in zip(moments, moments[1:], strict=False))
+    return statistics.median(after - before for before, after in pairwise(moments))
 
 
 def alone(training: Training, folder: Path, threads: int, cores: str | None = None) -> float:
