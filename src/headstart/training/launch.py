@@ -22,6 +22,8 @@ class Launch:
     """Its number on its own machine, from 0."""
     machine: int = 0
     """The number of that machine."""
+    machines: int = 1
+    """How many machines there are."""
     joins: bool = False
     """Whether there is a launcher through which processes find each other."""
 
@@ -46,4 +48,5 @@ def launch_of(environment: Mapping[str, str]) -> Launch:
     rank, world = number("RANK"), number("WORLD_SIZE")
     if rank >= world:
         raise ConfigError(f"The environment variable RANK must be below WORLD_SIZE; got {rank} of {world}.")
-    return Launch(rank, world, number("LOCAL_RANK", str(rank)), number("GROUP_RANK", "0"), True)
+    machine, machines = number("GROUP_RANK", "0"), number("GROUP_WORLD_SIZE", "1")
+    return Launch(rank, world, number("LOCAL_RANK", str(rank)), machine, machines, True)
