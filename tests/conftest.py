@@ -5,11 +5,12 @@ import json
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ import torch
 
 from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
+from headstart.errors import EndedElsewhereError
 from headstart.training.launch import Launch
-from headstart.training.ranks import Alone
+from headstart.training.ranks import ENDED, Alone
 
 # The tests' matrices are so small that a second thread only waits for the first.
 torch.set_num_threads(1)
@@ -180,8 +182,11 @@ HOUSE = {"words-mini": "static", "elmo-mini": "elmo", "bert-mini": "bert"}
 class ThreadRanks(Alone):
     """A process of several, played by a thread: sums and broadcasts meet at a barrier, in the order of the ranks."""
 
-    def __init__(self, rank: int, world: int, barrier: threading.Barrier, board: dict[Any, Any]) -> None:
-        self.launch = Launch(rank, world, rank)
+    def __init__(
+        self, rank: int, world: int, barrier: threading.Barrier, board: dict[Any, Any], per_machine: int | None
+    ) -> None:
+        per_machine = per_machine or world
+        self.launch = Launch(rank, world, rank % per_machine, rank // per_machine, -(-world // per_machine))
         self.barrier, self.board = barrier, board
 
     def sum_(self, tensors: Sequence[torch.Tensor]) -> None:
@@ -210,20 +215,44 @@ class ThreadRanks(Alone):
     def published(self, key: str) -> Any:
         return self.board.get(key)
 
+    def exchange(self, mine: bytes, among: Sequence[int], receivers: Collection[int]) -> list[bytes]:
+        for receiver in receivers:
+            self._letters(self.launch.rank, receiver).put(mine)
+        if self.launch.rank not in receivers:
+            return []
+        return [self._letters(rank, self.launch.rank).get(timeout=60) for rank in among]
+
+    def _letters(self, sender: int, receiver: int) -> SimpleQueue[bytes]:
+        return self.board.setdefault(("letters", sender, receiver), SimpleQueue())
+
+    def ended(self) -> bool:
+        if self.board.get(ENDED):
+            raise EndedElsewhereError("The first process has ended, and has said why.")
+        return ENDED in self.board
+
 
 @pytest.fixture(scope="session")
 def in_threads() -> Callable[..., list[Any]]:
-    """(world, work) -> the results of work(ranks) in as many threads as there would be processes, in their order."""
+    """(world, work) -> the results of work(ranks) in as many threads as there would be processes, in their order.
 
-    def run(world: int, work: Callable[[ThreadRanks], Any]) -> list[Any]:
+    per_machine: how many of them a machine has; left out, one machine has all.
+    """
+
+    def run(world: int, work: Callable[[ThreadRanks], Any], per_machine: int | None = None) -> list[Any]:
         barrier, board = threading.Barrier(world, timeout=60), {}
 
         def guarded(rank: int) -> Any:
+            failed = True
             try:
-                return work(ThreadRanks(rank, world, barrier, board))
+                result = work(ThreadRanks(rank, world, barrier, board, per_machine))
+                failed = False
+                return result
             except BaseException:
                 barrier.abort()  # the others would wait for this one
                 raise
+            finally:
+                if rank == 0:
+                    board.setdefault(ENDED, failed)
 
         with ThreadPoolExecutor(world) as pool:
             futures = [pool.submit(guarded, rank) for rank in range(world)]

@@ -10,12 +10,13 @@ import pytest
 
 from headstart.errors import DataError
 from headstart.progress import Progress
-from headstart.text import tokenise
-from headstart.text.documents import TextConfig
+from headstart.text import pool
+from headstart.text.counting import TextSample, count_words, learn_pieces
+from headstart.text.documents import TextConfig, read_blocks
 from headstart.text.jobs import JOB_CHARACTERS, read_jobs
 from headstart.text.sentences import sentence_spans
 from headstart.text.shards import Shards
-from headstart.text.tokenise import Corpora, count_words, learn_pieces, prepare
+from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer, WordTokenizer
 from headstart.text.wordpiece_learning import learn_wordpiece
 from headstart.text.words import split_words
@@ -90,7 +91,7 @@ def test_shards_hold_the_words_of_the_text(tmp_path):
 
 @pytest.mark.parametrize("kind", ["words", "wordpiece"])
 def test_shards_are_the_same_whatever_the_workers(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(tokenise, "SMALL", 0)
+    monkeypatch.setattr(pool, "SMALL", 0)
     documents = make_text(1, 6000)
     assert sum(map(len, documents)) > 2 * JOB_CHARACTERS
     path = write_lines(tmp_path / "a.txt.gz", documents)
@@ -133,7 +134,7 @@ def test_a_damaged_entry_is_made_again(tmp_path):
 
 
 def test_a_stopped_build_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenise, "SMALL", 0)
+    monkeypatch.setattr(pool, "SMALL", 0)
     path = write_lines(tmp_path / "a.txt", make_text(4, 5000))
     tokenizer = words_of([path], tmp_path / "cache")
     for workers in (1, 2):
@@ -180,7 +181,7 @@ def test_text_without_words(tmp_path):
 
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_words_are_counted_once_and_cached(tmp_path, monkeypatch, lowercase):
-    monkeypatch.setattr(tokenise, "SMALL", 0)
+    monkeypatch.setattr(pool, "SMALL", 0)
     documents = make_text(8, 3000)
     path = write_lines(tmp_path / "a.txt", documents)
     words = (word for text in documents for word in split_words(text))
@@ -213,11 +214,11 @@ def test_pieces_are_learned_once_and_cached(tmp_path):
 
 def test_a_sample_is_spread_over_the_text(tmp_path):
     path = write_lines(tmp_path / "a.txt", [f"document{i:04d}" for i in range(1000)])
-    sample = tokenise.TextSample([path], LINES, path.stat().st_size // 10)
-    numbers = [int(text[-4:]) for text in sample]
+    sample = TextSample([path], path.stat().st_size // 10)
+    numbers = [int(block.text[-4:]) for block in sample(read_blocks([path], LINES))]
     assert 90 <= len(numbers) <= 110
     assert all(9 <= after - before <= 11 for before, after in pairwise(numbers))
-    assert numbers == [int(text[-4:]) for text in sample]
+    assert numbers == [int(block.text[-4:]) for block in sample(read_blocks([path], LINES))]
 
 
 def test_jobs_cover_the_blocks_in_order(tmp_path):

@@ -15,18 +15,12 @@ TORCHRUN = {
     "GROUP_RANK": "1",
     "MASTER_ADDR": "a",
     "MASTER_PORT": "1",
-    "LOCAL_WORLD_SIZE": "2",
+    "GROUP_WORLD_SIZE": "2",
 }
 
 
 def test_the_place_of_a_process_is_that_of_its_launcher() -> None:
-    assert launch_of(TORCHRUN) == Launch(rank=3, world=4, local_rank=1, machine=1, joins=True, local_world=2)
-
-
-def test_processes_are_on_one_machine_if_all_of_them_are_on_this_one() -> None:
-    assert not launch_of(TORCHRUN).on_one_machine
-    assert launch_of({**TORCHRUN, "LOCAL_WORLD_SIZE": "4"}).on_one_machine
-    assert not launch_of({k: v for k, v in TORCHRUN.items() if k != "LOCAL_WORLD_SIZE"}).on_one_machine
+    assert launch_of(TORCHRUN) == Launch(rank=3, world=4, local_rank=1, machine=1, machines=2, joins=True)
 
 
 @pytest.mark.parametrize("missing", ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"])

@@ -14,7 +14,7 @@ from headstart.training.ranks import Alone, Together, joined, meet, watched
 
 
 def together(rank: int, store: HashStore, attempt: str = "1") -> Together:
-    return Together(Launch(rank, 2, rank, 0, True), store, attempt)
+    return Together(Launch(rank, 2, rank, joins=True), store, attempt)
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:

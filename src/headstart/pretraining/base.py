@@ -15,6 +15,7 @@ from headstart.config import Section, Table
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.loop import TrainingConfig
 from headstart.progress import Progress
+from headstart.text.dividing import Machines
 from headstart.text.documents import TextConfig
 from headstart.text.shards import Shards
 from headstart.text.tokenise import Corpora
@@ -53,11 +54,13 @@ class VocabularyConfig(Section):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The folder for intermediate files, how many processes or threads may read text, and who shares the training."""
+    """The folder for intermediate files, how many processes or threads may read text, and who shares the work."""
 
     cache: Path
     workers: int
     ranks: Ranks = field(default_factory=Alone)
+    machines: Machines | None = None
+    """Those that work on the text with this one."""
 
 
 ConfigT = TypeVar("ConfigT", bound=RunConfig)

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, fields
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 from headstart.config import Table, resolve, settings_of
 from headstart.errors import DataError, EndedElsewhereError, HeadstartError
 from headstart.pretraining.base import RunConfig, Workplace
+from headstart.pretraining.dividing import (
+    REFUSED,
+    TaskEndedError,
+    help_with_task,
+    raise_refusal,
+    task_key,
+    tokenizer_from,
+)
 from headstart.pretraining.events import Joined
 from headstart.pretraining.following import follow
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.objectives import OBJECTIVES, AnyPretraining
 from headstart.progress import Progress
 from headstart.text.documents import discover
-from headstart.text.tokenise import Corpora, open_corpora, prepare
-from headstart.text.tokenizer import Tokenizer, load_tokenizer
+from headstart.text.tokenise import Corpora, files_of, open_corpora, prepare
+from headstart.text.tokenizer import Tokenizer
 from headstart.training.ranks import Ranks
 
 POLL_SECONDS = 0.1
-RUN, REFUSED = "run", "refused"
+RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +57,7 @@ def describe(
     ranks: Ranks,
 ) -> None:
     """For the first process, once its text is in shards."""
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save(Path(folder))
-        files = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir()}
-    run = Described(pretraining.name, settings_of(config), sources, valid, corpora.name, files)
+    run = Described(pretraining.name, settings_of(config), sources, valid, corpora.name, files_of(tokenizer))
     ranks.publish(RUN, {field.name: getattr(run, field.name) for field in fields(run)})
     ranks.publish(prepared(0), True)
 
@@ -63,9 +67,7 @@ def wait_for_others(ranks: Ranks) -> Generator[Progress, None, None]:
     others = range(1, ranks.launch.world)
     for rank in others:
         while ranks.published(ready(rank)) is None:
-            refused = ranks.published(REFUSED)
-            if refused is not None:
-                raise HeadstartError(refused)
+            raise_refusal(ranks)
             yield Progress("waiting for the other processes", rank - 1, len(others), "processes")
             time.sleep(POLL_SECONDS)
 
@@ -88,17 +90,15 @@ def join_run(place: Workplace) -> Generator[Joined | Progress, None, None]:
 def get_ready(place: Workplace) -> Generator[Progress, None, Learner | None]:
     """The learner of this process; None where the first one was stopped before."""
     ranks, launch = place.ranks, place.ranks.launch
-    told = yield from awaited(ranks, RUN)
-    # Where the cache is not that of the first process, one process of each machine fills it.
+    # One process of each machine helps with the text, and fills the cache where it is not that of the first process.
+    helps = launch.machine > 0 and not launch.local_rank
+    told = yield from (help_until_described(place) if helps else awaited(ranks, RUN))
     if told is None or (launch.local_rank and (yield from awaited(ranks, prepared(launch.machine))) is None):
         return None
     run = Described(**told)
     pretraining = OBJECTIVES[run.objective]
     config = pretraining.without_start(resolve(pretraining.config, run.settings))
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in run.tokenizer.items():
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        tokenizer = load_tokenizer(Path(folder))
+    tokenizer = tokenizer_from(run.tokenizer)
     corpora = open_corpora(place.cache / "shards" / run.shards, reused=True)
     if corpora is None:
         corpora = yield from prepare_again(run, pretraining, config, tokenizer, place)
@@ -107,6 +107,20 @@ def get_ready(place: Workplace) -> Generator[Progress, None, Learner | None]:
     learner: Learner = yield from pretraining.learner(config, tokenizer, corpora, place)
     ranks.publish(ready(launch.rank), True)
     return learner
+
+
+def help_until_described(place: Workplace) -> Generator[Progress, None, Any]:
+    """Help with each task on the text, until the first process describes its run; None where it ends before."""
+    ranks = place.ranks
+    for number in count():
+        told = yield from awaited(ranks, task_key(number), RUN)
+        if told is None or "work" not in told:
+            return told
+        try:
+            yield from help_with_task(number, told, place)
+        except TaskEndedError:
+            yield from until_ended(ranks)
+            return None
 
 
 def prepare_again(
@@ -131,14 +145,17 @@ def prepare_again(
     return corpora
 
 
-def awaited(ranks: Ranks, key: str) -> Generator[Progress, None, Any]:
-    """What is published under this key, or None if the first process ends before that."""
-    while (value := ranks.published(key)) is None:
+def awaited(ranks: Ranks, *keys: str) -> Generator[Progress, None, Any]:
+    """What is published under the first of these keys, or None if the first process ends before that."""
+    while True:
+        for key in keys:
+            value = ranks.published(key)
+            if value is not None:
+                return value
         if ranks.ended():
             return None
         yield Progress("waiting for the first process", 0, 0, "")
         time.sleep(POLL_SECONDS)
-    return value
 
 
 def until_ended(ranks: Ranks) -> Generator[Progress, None, None]:

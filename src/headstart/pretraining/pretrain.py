@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from headstart.errors import CheckpointError, ConfigError
 from headstart.pretrained import COMPACTED
 from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.card import run_card
+from headstart.pretraining.dividing import OtherMachines
 from headstart.pretraining.events import Finished, Joined, Planned
 from headstart.pretraining.following import leading
 from headstart.pretraining.joining import describe, join_run, wait_for_others
@@ -37,7 +37,7 @@ from headstart.progress import Notice, Progress
 from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
-from headstart.training.machine import machine
+from headstart.training.machine import available_cores, machine
 from headstart.training.ranks import Alone, Ranks
 from headstart.training.run import RunDirectory
 
@@ -93,7 +93,7 @@ def pretrain(
     """
     ranks = ranks or Alone()
     home = Path(cache) if cache is not None else cache_home()
-    place = Workplace(home, workers or os.cpu_count() or 1, ranks)
+    place = Workplace(home, workers or available_cores(), ranks)
     if not ranks.launch.is_first:
         return join_run(place)
     pick({**OBJECTIVES, STATIC: None}, kind, "encoder")
@@ -151,6 +151,8 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
 def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Notice, None, Session]:
     """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
     pretraining, place, paths = request.pretraining, request.place, discover(request.sources)
+    machines = OtherMachines(place.ranks, place.workers, request.sources, request.valid)
+    place = replace(place, machines=machines)
     text, notice = settle_layout(paths, request.config.text)
     if notice is not None:
         yield Notice(notice)
@@ -171,6 +173,7 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
         cache=place.cache,
         max_sentence=pretraining.longest_sentence(config),
         workers=place.workers,
+        machines=place.machines,
     )
     describe(pretraining, config, request.sources, request.valid, tokenizer, corpora, place.ranks)
     learner = yield from pretraining.learner(config, tokenizer, corpora, place)

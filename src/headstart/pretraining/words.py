@@ -10,8 +10,8 @@ from pydantic import Field
 
 from headstart.pretraining.base import VocabularyConfig, Workplace
 from headstart.progress import Progress
+from headstart.text.counting import count_words
 from headstart.text.documents import TextConfig
-from headstart.text.tokenise import count_words
 from headstart.text.tokenizer import WORDS, WordTokenizer
 from headstart.text.vocabulary import SPECIALS, Vocabulary
 
@@ -39,7 +39,9 @@ def learn_words(
         path = Path(settings.path)
         given = Vocabulary.load(path / WORDS if path.is_dir() else path)
     lowercase = settings.lowercase if given is None else given.lowercase
-    counted = yield from count_words(paths, text, lowercase=lowercase, cache=place.cache, workers=place.workers)
+    counted = yield from count_words(
+        paths, text, lowercase=lowercase, cache=place.cache, workers=place.workers, machines=place.machines
+    )
     if given is None:
         return WordTokenizer(counted.vocabulary(settings.size, settings.min_count, most=settings.most or most))
     here = np.array([counted.counts.get(word, 0) for word in given.words], dtype=np.int64)

@@ -47,6 +47,15 @@ def settle_layout(paths: Sequence[Path], config: TextConfig) -> tuple[TextConfig
     return config.model_copy(update={"one_per_line": one_per_line}), notice
 
 
+def reading_settings(paths: Sequence[Path], config: TextConfig) -> list[object]:
+    """The settings that decide which documents the files contain."""
+    return [config.field, settle_layout(paths, config)[0].one_per_line]
+
+
+def size_of(paths: Sequence[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A document, or a part of a long one. Its line breaks are "\\n"."""

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.text.documents import TextConfig, read_blocks
+from headstart.text.documents import Block, TextConfig, read_blocks
 from headstart.text.encoding import SentenceIds
 from headstart.text.frames import Frame
 from headstart.text.sentences import sentence_spans
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
+from headstart.text.wordpiece_learning import PieceWords
 from headstart.text.words import split_words
 
 JOB_CHARACTERS = 1 << 16
+TOKENISE, COUNT, COUNT_PIECES = "tokenise", "count", "count pieces"
 Work = Callable[[list[str]], Frame]
 
 
@@ -30,8 +32,16 @@ class Job:
     read: int
 
 
-def read_jobs(paths: Sequence[Path], config: TextConfig, characters: int = JOB_CHARACTERS) -> Iterator[Job]:
-    """The text in jobs of about `characters` characters. Where a job ends depends on the text alone."""
+def read_jobs(
+    paths: Sequence[Path],
+    config: TextConfig,
+    characters: int = JOB_CHARACTERS,
+    choose: Callable[[Iterable[Block]], Iterable[Block]] = iter,
+) -> Iterator[Job]:
+    """The text, or the blocks chosen of it, in jobs of about `characters` characters.
+
+    Where a job ends depends on the text alone.
+    """
     read = 0
 
     def on_bytes(n: int) -> None:
@@ -41,7 +51,7 @@ def read_jobs(paths: Sequence[Path], config: TextConfig, characters: int = JOB_C
     texts: list[str] = []
     starts: list[bool] = []
     length = 0
-    for block in read_blocks(paths, config, on_bytes):
+    for block in choose(read_blocks(paths, config, on_bytes)):
         texts.append(block.text)
         starts.append(block.starts_document)
         length += len(block.text)
@@ -88,9 +98,19 @@ def counting(lowercase: bool) -> Work:
             for word, n in counts.items():
                 lowered[word.lower()] += n
             counts = lowered
-        return Frame(arrays=[np.array(list(counts.values()), dtype=np.int64)], texts=list(counts))
+        return counts_frame(counts)
 
     return count
+
+
+def counting_pieces(lowercase: bool) -> Work:
+    """Blocks -> a frame of the words that WordPiece is learned from, and their counts."""
+    words = PieceWords(lowercase)
+    return lambda texts: counts_frame(words.count(texts))
+
+
+def counts_frame(counts: Counter[str]) -> Frame:
+    return Frame(arrays=[np.array(list(counts.values()), dtype=np.int64)], texts=list(counts))
 
 
 def counted(frame: Frame) -> dict[str, int]:
@@ -100,7 +120,9 @@ def counted(frame: Frame) -> dict[str, int]:
 def work_from(order: Frame) -> Work:
     """The work that the first message to a worker describes."""
     header = order.header
-    if header["work"] == "count":
+    if header["work"] == COUNT:
         return counting(header["lowercase"])
+    if header["work"] == COUNT_PIECES:
+        return counting_pieces(header["lowercase"])
     tokenizer = load_tokenizer(Path(header["tokenizer"]))
     return tokenising(tokenizer, header["lines_are_sentences"], header["max_sentence"])

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,10 +20,17 @@ from typing import BinaryIO
 
 import headstart
 from headstart.errors import DataError
+from headstart.text.documents import size_of
 from headstart.text.frames import Frame, read_frame, write_frame
 from headstart.text.jobs import Job, Work
 
+SMALL = 2_000_000
+"""For fewer bytes, starting processes costs more than it saves."""
 WAITING_PER_WORKER = 3  # bounds memory: jobs that are queued, or done and not yet fetched
+
+
+def is_small(paths: Sequence[Path]) -> bool:
+    return size_of(paths) < SMALL
 
 
 def run_here(work: Work, jobs: Iterable[Job]) -> Generator[tuple[Job, Frame], None, None]:

@@ -22,19 +22,14 @@ class Launch:
     """Its number on its own machine, from 0."""
     machine: int = 0
     """The number of that machine."""
+    machines: int = 1
+    """How many machines there are."""
     joins: bool = False
     """Whether there is a launcher through which processes find each other."""
-    local_world: int = 1
-    """How many of the processes are on its machine."""
 
     @property
     def is_first(self) -> bool:
         return self.rank == 0
-
-    @property
-    def on_one_machine(self) -> bool:
-        return self.local_world == self.world
-
 
 def launch_of(environment: Mapping[str, str]) -> Launch:
     if not all(environment.get(name) for name in NEEDED):
@@ -52,7 +47,5 @@ def launch_of(environment: Mapping[str, str]) -> Launch:
     rank, world = number("RANK"), number("WORLD_SIZE")
     if rank >= world:
         raise ConfigError(f"The environment variable RANK must be below WORLD_SIZE; got {rank} of {world}.")
-    local_rank, machine, local_world = (
-        number(*each) for each in (("LOCAL_RANK", str(rank)), ("GROUP_RANK", "0"), ("LOCAL_WORLD_SIZE", "1"))
-    )
-    return Launch(rank, world, local_rank, machine, True, local_world)
+    machine, machines = number("GROUP_RANK", "0"), number("GROUP_WORLD_SIZE", "1")
+    return Launch(rank, world, number("LOCAL_RANK", str(rank)), machine, machines, joins=True)

@@ -11,8 +11,12 @@ PROCESSORS = Path("/proc/cpuinfo")
 
 def machine() -> str:
     """The processor, and how many of its cores this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = available_cores()
     return f"{processor()}, {cores} core{'s' if cores > 1 else ''}"
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def processor() -> str:

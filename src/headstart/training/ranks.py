@@ -10,7 +10,7 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -61,6 +61,13 @@ class Ranks(Protocol):
         """Replace each tensor by that of the first process."""
         ...
 
+    def exchange(self, mine: bytes, among: Sequence[int], receivers: Collection[int]) -> list[bytes]:
+        """Give bytes to the processes `receivers`; one of them gets those of all processes `among`, in that order.
+
+        All of `among` call this in the same order; the receivers are among them. Other processes take no part.
+        """
+        ...
+
     def publish(self, key: str, value: Any) -> None:
         """Show the others a value that JSON can hold."""
         ...
@@ -103,6 +110,9 @@ class Alone:
     def share_(self, tensors: Sequence[Tensor]) -> None:
         pass
 
+    def exchange(self, mine: bytes, among: Sequence[int], receivers: Collection[int]) -> list[bytes]:
+        return [mine]
+
     def publish(self, key: str, value: Any) -> None:
         pass
 
@@ -134,7 +144,7 @@ class Together:
         """By the address of this process's array."""
 
     def array(self, numbers: int, like: Tensor) -> Tensor:
-        if not self.launch.on_one_machine or like.device.type != "cpu":
+        if self.launch.machines > 1 or like.device.type != "cpu":
             return like.new_empty(numbers)
         name = f"headstart-{self.attempt}-{len(self.shared)}"
         arrays = shared_array(numbers, like, name, self.launch.rank, self.launch.world, self._all)
@@ -173,6 +183,16 @@ class Together:
             for work in [dist.broadcast(tensor, src=0, async_op=True) for tensor in tensors]:
                 work.wait()
 
+    def exchange(self, mine: bytes, among: Sequence[int], receivers: Collection[int]) -> list[bytes]:
+        me = self.launch.rank
+        targets = [rank for rank in receivers if rank != me]
+        sources = [rank for rank in among if rank != me and me in receivers]
+        sizes = {rank: torch.zeros(1, dtype=torch.int64) for rank in sources}
+        send_and_receive(torch.tensor([len(mine)]), targets, sizes)
+        contents = {rank: torch.empty(int(size), dtype=torch.uint8) for rank, size in sizes.items()}
+        send_and_receive(torch.frombuffer(bytearray(mine), dtype=torch.uint8) if mine else None, targets, contents)
+        return [mine if rank == me else contents[rank].numpy().tobytes() for rank in among] if me in receivers else []
+
     def publish(self, key: str, value: Any) -> None:
         with watched():
             self.store.set(key, json.dumps(value))
@@ -201,6 +221,16 @@ class Together:
     def start_here(self, run: str) -> None:
         with watched():
             self.lasting.set(f"started {run}", "")
+
+
+def send_and_receive(mine: Tensor | None, targets: Sequence[int], theirs: Mapping[int, Tensor]) -> None:
+    """Send a tensor to other processes, and fill those that come from others. Nothing is sent of empty ones."""
+    with watched():
+        works = [] if mine is None else [dist.isend(mine, rank) for rank in targets]
+        works += [dist.irecv(tensor, rank) for rank, tensor in theirs.items() if tensor.numel()]
+        for work in works:
+            if work is not None:  # torch's type for a process outside the group
+                work.wait()
 
 
 @contextmanager

@@ -21,8 +21,9 @@ from headstart.pretraining.bert.objective import MaskedLanguageModel
 from headstart.pretraining.initial_vectors import initial_vectors, log_frequencies
 from headstart.pretraining.neural import BYTES_PER_PARAMETER, SMALL_SIZES, NeuralLearner, batch_tokens
 from headstart.progress import Progress
+from headstart.text.counting import learn_pieces
 from headstart.text.shards import Shards
-from headstart.text.tokenise import Corpora, learn_pieces
+from headstart.text.tokenise import Corpora
 from headstart.text.wordpiece import WordPieceTokenizer
 from headstart.text.wordpiece_loading import load_wordpiece
 from headstart.training.optim import OptimizerConfig
@@ -106,6 +107,8 @@ class BertPretraining(Pretraining[BertRun, WordPieceTokenizer]):
                 min_count=settings.min_count,
                 exact=settings.size is not None,
                 cache=place.cache,
+                workers=place.workers,
+                machines=place.machines,
             )
         )
 
