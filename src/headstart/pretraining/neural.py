@@ -18,11 +18,10 @@ from headstart.heads.language_model import LossTerm
 from headstart.pretraining.learner import StepResult
 from headstart.pretraining.loop import TrainingConfig
 from headstart.pretraining.objective import Batch, Batches, BatchT, Objective
-from headstart.training.data_parallel import DataParallelGradient
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.ranks import Alone, Ranks
-from headstart.training.reduction import SummedGradient
 from headstart.training.seeding import seeded
+from headstart.training.step_gradient import ReplicatedGradient, StepGradient
 from headstart.training.tensors import copy_state
 
 LIBRARY_BYTES = 400_000_000
@@ -45,6 +44,8 @@ class NeuralLearner(Generic[BatchT]):
 
     unit = "tokens"
     keeps_best = True
+    runs_without_rows = False
+    """Whether a process that has no row of a batch runs the model all the same."""
 
     def __init__(
         self,
@@ -65,9 +66,9 @@ class NeuralLearner(Generic[BatchT]):
         self.batches, self.valid = batches, valid
         self.optimizer = AdamW(model, optimizer)
         self.ranks = ranks or Alone()
-        parameters = list(self.optimizer.parameters.values())
-        self.gradient = DataParallelGradient(parameters)
-        self.summed = SummedGradient(parameters, self.ranks)
+        self.gradient: StepGradient = ReplicatedGradient(
+            list(self.optimizer.parameters.values()), self.ranks, self.device
+        )
         self.accumulate, self.seed = accumulate, seed
         self.bfloat16 = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(self.device))
 
@@ -106,7 +107,7 @@ class NeuralLearner(Generic[BatchT]):
         units = sum(int(batch.mask.sum()) for batch in micro_batches)
         mine = self._gradients(number, micro_batches, totals)
         # A loss that no process has computed is none of this model's, such as the backward one of a forward ELMo.
-        numbers = self.summed.sum_up([number for name in totals for number in (mine.get(name, 0.0), name in mine)])
+        numbers = self.gradient.sum_up([number for name in totals for number in (mine.get(name, 0.0), name in mine)])
         sums = {name: total for name, total, found in zip(totals, numbers[::2], numbers[1::2], strict=True) if found}
         means = {name: total / totals[name] for name, total in sums.items()}
         loss = math.fsum(means.values())
@@ -127,15 +128,15 @@ class NeuralLearner(Generic[BatchT]):
             generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
             for batch in micro_batches:
                 mine = batch.share(launch.rank, launch.world)
-                if not len(mine.mask):
+                if not self._runs(mine):
                     self.model.skip(generator)
                     continue
-                parts = mine.to(self.device).parts(1 if self.device.type != "cpu" else torch.get_num_threads())
+                mine = mine.to(self.device)
+                parts = mine.parts(self.gradient.parts) or [mine]
                 found: list[dict[str, float]] = [{} for _ in parts]
-                sends = launch.world > 1 and batch is micro_batches[-1]
                 self.gradient.of(
                     [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)],
-                    self.summed.receive if sends else None,
+                    is_last=batch is micro_batches[-1],
                 )
                 for losses in found:
                     for name, total in losses.items():
@@ -164,7 +165,7 @@ class NeuralLearner(Generic[BatchT]):
                 units += int(batch.mask.sum())
                 sums |= {name: [0.0, 0, 0] for name in batch.counts() if name not in sums}
                 mine = batch.share(launch.rank, launch.world)
-                if not len(mine.mask):
+                if not self._runs(mine):
                     continue
                 for name, term in self.model(mine.to(self.device), None).items():
                     total, count, correct = sums[name]
@@ -174,13 +175,16 @@ class NeuralLearner(Generic[BatchT]):
         summed = dict(zip(sums, table.tolist(), strict=True))
         return {**scores({name: found for name, found in summed.items() if found[1]}), "units": units}
 
+    def _runs(self, mine: BatchT) -> bool:
+        return self.runs_without_rows or len(mine.mask) > 0
+
     def state(self) -> dict[str, Tensor]:
         optimizer = {f"optimizer.{name}": value for name, value in self.optimizer.state().items()}
         return {**{f"model.{name}": value for name, value in self.weights().items()}, **optimizer}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.load_weights(strip_prefix(state, "model."))
-        self.optimizer.load_state(strip_prefix(state, "optimizer."))
+        self.load_weights(StripPrefix(state, "model."))
+        self.optimizer.load_state(StripPrefix(state, "optimizer."))
 
     def weights(self) -> dict[str, Tensor]:
         """Every parameter and buffer once (tied ones under their first name)."""
@@ -206,8 +210,20 @@ def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, buffer) for name, buffer in model.named_buffers() if name in model.state_dict())
 
 
-def strip_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+class StripPrefix(Mapping[str, Tensor]):
+    """The tensors whose names begin with `prefix`, under the rest of their names; each is read when it is asked for."""
+
+    def __init__(self, state: Mapping[str, Tensor], prefix: str) -> None:
+        self.state, self.prefix = state, prefix
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.removeprefix(self.prefix) for name in self.state if name.startswith(self.prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.state[self.prefix + name]
 
 
 def sum_counts(batches: Sequence[Batch]) -> dict[str, int]:

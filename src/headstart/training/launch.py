@@ -24,6 +24,8 @@ class Launch:
     """The number of that machine."""
     joins: bool = False
     """Whether there is a launcher through which processes find each other."""
+    local_world: int = 1
+    """How many processes its machine has."""
 
     @property
     def is_first(self) -> bool:
@@ -46,4 +48,11 @@ def launch_of(environment: Mapping[str, str]) -> Launch:
     rank, world = number("RANK"), number("WORLD_SIZE")
     if rank >= world:
         raise ConfigError(f"The environment variable RANK must be below WORLD_SIZE; got {rank} of {world}.")
-    return Launch(rank, world, number("LOCAL_RANK", str(rank)), number("GROUP_RANK", "0"), True)
+    return Launch(
+        rank,
+        world,
+        local_rank=number("LOCAL_RANK", str(rank)),
+        machine=number("GROUP_RANK", "0"),
+        joins=True,
+        local_world=number("LOCAL_WORLD_SIZE", "1"),
+    )
