@@ -77,7 +77,10 @@ class Arrivals:
 
     @contextmanager
     def watched(self) -> Iterator[Arrivals]:
-        hooks = [p.register_hook(partial(self._arrived, place)) for place, p in enumerate(self.parameters)]
+        hooks = [
+            p.register_hook(partial(self._arrived, place))  # type: ignore[no-untyped-call]
+            for place, p in enumerate(self.parameters)
+        ]
         try:
             yield self
         finally:

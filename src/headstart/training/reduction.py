@@ -26,8 +26,8 @@ class SummedGradient:
         self.buckets = buckets_of(parameters[::-1])
         self.arrays: list[Tensor] = []
         """One for each bucket, allocated at the first step and reused."""
-        self.places: dict[int, tuple[int, Tensor]] = {}
-        """By parameter, its bucket and its view of that bucket's array."""
+        self.places: dict[int, Tensor] = {}
+        """By parameter, its view of its bucket's array."""
         self.lock = threading.Lock()
         self.packed: set[int] = set()
         """Parameters whose gradient is in its bucket."""
@@ -40,7 +40,7 @@ class SummedGradient:
         May be called by several threads; not in a process alone.
         """
         self._allocate()
-        bucket, view = self.places[id(parameter)]
+        view = self.places[id(parameter)]
         parts = [*shares] if parameter.grad is None else [parameter.grad, *shares]
         if parts[0].is_sparse:
             view.zero_()
@@ -74,7 +74,7 @@ class SummedGradient:
         )
         for parameter in every:
             if id(parameter) not in self.packed:
-                view = self.places[id(parameter)][1]
+                view = self.places[id(parameter)]
                 view.zero_() if parameter.grad is None else view.copy_(parameter.grad)
                 self.packed.add(id(parameter))
         self._send_full_buckets()
@@ -83,7 +83,7 @@ class SummedGradient:
         self.waiting, self.packed = [], set()
         answers = told.tolist()
         for parameter, has_gradient in zip(every, answers[len(numbers) :], strict=True):
-            parameter.grad = self.places[id(parameter)][1] if has_gradient else None
+            parameter.grad = self.places[id(parameter)] if has_gradient else None
         return answers[: len(numbers)]
 
     def _allocate(self) -> None:
@@ -91,9 +91,8 @@ class SummedGradient:
             if self.arrays:
                 return
             self.arrays = [array_for(bucket) for bucket in self.buckets]
-            for number, (bucket, array) in enumerate(zip(self.buckets, self.arrays, strict=True)):
-                for parameter, view in zip(bucket, views(bucket, array), strict=True):
-                    self.places[id(parameter)] = number, view
+            for bucket, array in zip(self.buckets, self.arrays, strict=True):
+                self.places |= {id(p): view for p, view in zip(bucket, views(bucket, array), strict=True)}
 
 
 def buckets_of(parameters: Sequence[nn.Parameter]) -> list[list[nn.Parameter]]:
