@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from headstart.atomic import PARTIAL, sha256_of
+from headstart.cores import torch_products
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretraining.learner import Learner, StepResult
 from headstart.pretraining.neural import BYTES_PER_PARAMETER, LIBRARY_BYTES, NeuralLearner, named_tensors
@@ -66,11 +67,11 @@ class ShardedLearner(NeuralLearner[BatchT]):
         self.gradient = ShardedGradient(learner.ranks)
 
     def step(self, number: int, rate: float) -> StepResult:
-        with computing_together():
+        with computing_together(), torch_products():
             return super().step(number, rate)
 
     def evaluate(self, most_units: int | None) -> dict[str, float]:
-        with computing_together():
+        with computing_together(), torch_products():
             found = super().evaluate(most_units)
         release(self.model)
         return found

@@ -16,7 +16,6 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, Shard
 
-from headstart.cores import on_cores
 from headstart.encoders.kernels.dropout import drawing_from, drawn_seed
 from headstart.training.data_parallel import Loss
 from headstart.training.optim import AdamW
@@ -72,13 +71,8 @@ class ShardedGradient:
     def of(self, losses: Sequence[Loss], *, is_last: bool) -> None:
         """FSDP adds to the grads, already summed over the processes and cut: so nothing is left to `sum_up`."""
         for loss in losses:
-            seed = drawn_seed()
-
-            def backward(loss: Loss = loss, seed: int = seed) -> None:
-                with drawing_from(seed):
-                    loss().backward()  # type: ignore[no-untyped-call]
-
-            on_cores([backward])
+            with drawing_from(drawn_seed()):
+                loss().backward()  # type: ignore[no-untyped-call]
 
     def sum_up(self, numbers: Sequence[float]) -> list[float]:
         told = torch.tensor(numbers, dtype=torch.float64)
