@@ -40,7 +40,7 @@ def alone() -> bool:
 
 @contextmanager
 def torch_products() -> Iterator[None]:
-    """torch's products on every core, for weights whose memory is given back between two uses (see `training.sharding`).
+    """torch's products on every core, for weights whose memory is given back after each use (see `training.sharding`).
 
     torch cannot give back memory that numpy has seen.
     """

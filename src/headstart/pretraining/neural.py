@@ -44,8 +44,6 @@ class NeuralLearner(Generic[BatchT]):
 
     unit = "tokens"
     keeps_best = True
-    runs_without_rows = False
-    """Whether a process that has no row of a batch runs the model all the same."""
 
     def __init__(
         self,
@@ -127,15 +125,14 @@ class NeuralLearner(Generic[BatchT]):
         with seeded(seed_of(self.seed, "step", number, *([launch.rank] if launch.rank else [])), self.device):
             generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
             for batch in micro_batches:
-                mine = batch.share(launch.rank, launch.world)
-                if not self._runs(mine):
+                mine, weight = self._rows(batch)
+                if not len(mine.mask):
                     self.model.skip(generator)
                     continue
-                mine = mine.to(self.device)
-                parts = mine.parts(self.gradient.parts) or [mine]
+                parts = mine.to(self.device).parts(self.gradient.parts)
                 found: list[dict[str, float]] = [{} for _ in parts]
                 self.gradient.of(
-                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)],
+                    [partial(self._loss, *each, totals, weight, generator) for each in zip(parts, found, strict=True)],
                     is_last=batch is micro_batches[-1],
                 )
                 for losses in found:
@@ -144,13 +141,13 @@ class NeuralLearner(Generic[BatchT]):
         return sums
 
     def _loss(
-        self, batch: BatchT, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator
+        self, batch: BatchT, sums: dict[str, float], totals: dict[str, int], weight: int, generator: torch.Generator
     ) -> Tensor:
         """The loss of a part, each sum divided by its count over all micro-batches: the gradient is one big batch's."""
         with self._precision():
             terms: dict[str, LossTerm] = self.model(batch, generator)
-        sums.update({name: float(term.total.detach()) for name, term in terms.items()})
-        return torch.stack([term.total / totals[name] for name, term in terms.items()]).sum()
+        sums.update({name: weight * float(term.total.detach()) for name, term in terms.items()})
+        return weight * torch.stack([term.total / totals[name] for name, term in terms.items()]).sum()
 
     def evaluate(self, most_units: int | None) -> dict[str, float]:
         """Perplexity and accuracy of each loss on the held-out text, with the same batches and masks every time."""
@@ -159,24 +156,24 @@ class NeuralLearner(Generic[BatchT]):
         self.model.eval()
         sums: dict[str, list[float]] = {}
         units = 0
-        launch = self.ranks.launch
         with torch.no_grad(), self._precision():
             for batch in first_units(self.valid, most_units):
                 units += int(batch.mask.sum())
                 sums |= {name: [0.0, 0, 0] for name in batch.counts() if name not in sums}
-                mine = batch.share(launch.rank, launch.world)
-                if not self._runs(mine):
+                mine, weight = self._rows(batch)
+                if not len(mine.mask):
                     continue
                 for name, term in self.model(mine.to(self.device), None).items():
-                    total, count, correct = sums[name]
-                    sums[name] = [total + float(term.total), count + term.count, correct + (term.correct or 0)]
+                    here = (float(term.total), term.count, term.correct or 0)
+                    sums[name] = [before + weight * n for before, n in zip(sums[name], here, strict=True)]
         table = torch.tensor(list(sums.values()), dtype=torch.float64)
         self.ranks.sum_([table])
         summed = dict(zip(sums, table.tolist(), strict=True))
         return {**scores({name: found for name, found in summed.items() if found[1]}), "units": units}
 
-    def _runs(self, mine: BatchT) -> bool:
-        return self.runs_without_rows or len(mine.mask) > 0
+    def _rows(self, batch: BatchT) -> tuple[BatchT, int]:
+        """The rows that this process computes, and their weight in the sums over all processes."""
+        return batch.share(self.ranks.launch.rank, self.ranks.launch.world), 1
 
     def state(self) -> dict[str, Tensor]:
         optimizer = {f"optimizer.{name}": value for name, value in self.optimizer.state().items()}

@@ -177,6 +177,9 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
     try:
         with run.locked(new=is_new):
             learner, session_of = yield from prepare_session(request, clock)
+            if request.shards:
+                many = request.place.ranks.launch.world
+                yield Notice(f"Weights, gradients and AdamW's moments are divided among {many} processes.")
             divided = run.path if request.shards else None
             with leading(learner, request.place.ranks, divided) as leader:
                 yield from session_of(leader).go()

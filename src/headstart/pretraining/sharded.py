@@ -40,8 +40,6 @@ DIGEST_BYTES = 32
 class ShardedLearner(NeuralLearner[BatchT]):
     """All processes call each method at the same time, because they exchange pieces in all of them."""
 
-    runs_without_rows = True
-
     def __init__(self, learner: NeuralLearner[BatchT]) -> None:
         """learner: whose model is divided. It must not be used any more."""
         model, launch = learner.model, learner.ranks.launch
@@ -75,6 +73,14 @@ class ShardedLearner(NeuralLearner[BatchT]):
             found = super().evaluate(most_units)
         release(self.model)
         return found
+
+    def _rows(self, batch: BatchT) -> tuple[BatchT, int]:
+        """A process without a row of its own computes those of another one, for nothing: the others wait for it."""
+        mine, weight = super()._rows(batch)
+        world = self.ranks.launch.world
+        if not len(mine.mask):
+            return next(rows for rank in range(world) if len((rows := batch.share(rank, world)).mask)), 0
+        return mine, weight
 
     def save_shard(self, folder: Path) -> dict[str, str]:
         """Write the own pieces into `folder`; the checksums of all processes' files, by name."""
