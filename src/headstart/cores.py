@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ ResultT = TypeVar("ResultT")
 
 class _ThisThread(threading.local):
     alone = False
+    torch_only = False
 
 
 _this_thread = _ThisThread()
@@ -34,7 +35,20 @@ def alone() -> bool:
 
     On one core that library is faster than torch's. It is slower where the threads of both compete for the same cores.
     """
-    return _this_thread.alone
+    return _this_thread.alone and not _this_thread.torch_only
+
+
+@contextmanager
+def torch_products() -> Iterator[None]:
+    """torch's products on every core, for weights whose memory is given back after each use (see `training.sharding`).
+
+    torch cannot give back memory that numpy has seen.
+    """
+    before, _this_thread.torch_only = _this_thread.torch_only, True
+    try:
+        yield
+    finally:
+        _this_thread.torch_only = before
 
 
 def on_cores(works: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
@@ -45,9 +59,10 @@ def on_cores(works: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
     share is raised when all shares have ended.
     """
     with_gradient, cores = torch.is_grad_enabled(), torch.get_num_threads()
+    products = torch_products if _this_thread.torch_only else nullcontext
 
     def share(work: Callable[[], ResultT]) -> ResultT:
-        with torch.set_grad_enabled(with_gradient):  # torch keeps this setting per thread
+        with torch.set_grad_enabled(with_gradient), products():  # torch keeps this setting per thread
             return work()
 
     if _this_thread.alone or (cores > 1 and len(works) == 1):

@@ -67,6 +67,12 @@ def common_options(
         list[str] | None,
         typer.Option("--set", metavar="A.B=C", help="One setting, such as encoder.layers=3; may be given often."),
     ] = None,
+    shard: Annotated[
+        bool,
+        typer.Option(
+            "--shard", help="Divide weights, gradients and optimiser among torchrun's processes (ELMo and BERT)."
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show nothing but errors.")] = False,
 ) -> None:
     """The options that every objective takes. Only the signature is used."""

@@ -94,6 +94,9 @@ class Bert(Encoder):
     pools = True
     joins = True
 
+    one_part = False
+    """Whether a batch is always encoded as one part: two threads cannot bring the same parameters together."""
+
     config: BertConfig
 
     def __init__(self, config: BertConfig, vocabulary_size: int) -> None:
@@ -125,7 +128,7 @@ class Bert(Encoder):
         self, ids: Tensor, mask: Tensor, segments: Tensor | None = None, layers: Layers = None
     ) -> list[Tensor]:
         """R_0 .. R_L, each (B, T, D), zero at padding. In evaluation without gradients they come from `infer`."""
-        if self.training or torch.is_grad_enabled():
+        if self.training or torch.is_grad_enabled() or self.one_part:
             self.check_length(ids.shape[1])
             layout = Layout.of(mask)
             return [layout.pad(state) for state in self._states(ids, layout, segments, layers)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -15,12 +15,14 @@ from headstart.heads.softmax import LogUniform, sampled_softmax_loss, softmax_lo
 NEXT_SENTENCE_CLASSES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class LossTerm:
-    """total: summed loss in nats, with its gradient; count: predictions it sums over; correct: right ones, if known."""
+class LossTerm(NamedTuple):
+    """total: summed loss in nats, with its gradient; count: predictions it sums over; correct: right ones, if known.
+
+    A tuple, because torch's FSDP looks for the tensors of a model's output in tuples, lists and dictionaries alone.
+    """
 
     total: Tensor
-    count: int
+    count: int  # type: ignore[assignment]  # it hides tuple.count, which nobody needs here
     correct: int | None
 
 

@@ -49,7 +49,7 @@ class Learner(Protocol):
         """Held-out figures, "perplexity" among them; {} when nothing is held out."""
         ...
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Mapping[str, Tensor]:
         """Everything that changes from step to step, as live tensors: the next step may write into them."""
         ...
 
@@ -57,7 +57,7 @@ class Learner(Protocol):
         """Copy a saved state into place; CheckpointError if its names or shapes differ."""
         ...
 
-    def weights(self) -> dict[str, Tensor]:
+    def weights(self) -> Mapping[str, Tensor]:
         """The weights that the finished run holds."""
         ...
 

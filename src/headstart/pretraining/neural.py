@@ -18,11 +18,10 @@ from headstart.heads.language_model import LossTerm
 from headstart.pretraining.learner import StepResult
 from headstart.pretraining.loop import TrainingConfig
 from headstart.pretraining.objective import Batch, Batches, BatchT, Objective
-from headstart.training.data_parallel import DataParallelGradient
 from headstart.training.optim import AdamW, OptimizerConfig
 from headstart.training.ranks import Alone, Ranks
-from headstart.training.reduction import SummedGradient
 from headstart.training.seeding import seeded
+from headstart.training.step_gradient import ReplicatedGradient, StepGradient
 from headstart.training.tensors import copy_state
 
 LIBRARY_BYTES = 400_000_000
@@ -65,9 +64,9 @@ class NeuralLearner(Generic[BatchT]):
         self.batches, self.valid = batches, valid
         self.optimizer = AdamW(model, optimizer)
         self.ranks = ranks or Alone()
-        parameters = list(self.optimizer.parameters.values())
-        self.gradient = DataParallelGradient(parameters)
-        self.summed = SummedGradient(parameters, self.ranks)
+        self.gradient: StepGradient = ReplicatedGradient(
+            list(self.optimizer.parameters.values()), self.ranks, self.device
+        )
         self.accumulate, self.seed = accumulate, seed
         self.bfloat16 = precision == "bfloat16" or (precision == "auto" and has_fast_bfloat16(self.device))
 
@@ -106,7 +105,7 @@ class NeuralLearner(Generic[BatchT]):
         units = sum(int(batch.mask.sum()) for batch in micro_batches)
         mine = self._gradients(number, micro_batches, totals)
         # A loss that no process has computed is none of this model's, such as the backward one of a forward ELMo.
-        numbers = self.summed.sum_up([number for name in totals for number in (mine.get(name, 0.0), name in mine)])
+        numbers = self.gradient.sum_up([number for name in totals for number in (mine.get(name, 0.0), name in mine)])
         sums = {name: total for name, total, found in zip(totals, numbers[::2], numbers[1::2], strict=True) if found}
         means = {name: total / totals[name] for name, total in sums.items()}
         loss = math.fsum(means.values())
@@ -126,16 +125,15 @@ class NeuralLearner(Generic[BatchT]):
         with seeded(seed_of(self.seed, "step", number, *([launch.rank] if launch.rank else [])), self.device):
             generator = torch.Generator().manual_seed(seed_of(self.seed, "samples", number))
             for batch in micro_batches:
-                mine = batch.share(launch.rank, launch.world)
+                mine, weight = self._rows(batch)
                 if not len(mine.mask):
                     self.model.skip(generator)
                     continue
-                parts = mine.to(self.device).parts(1 if self.device.type != "cpu" else torch.get_num_threads())
+                parts = mine.to(self.device).parts(self.gradient.parts)
                 found: list[dict[str, float]] = [{} for _ in parts]
-                sends = launch.world > 1 and batch is micro_batches[-1]
                 self.gradient.of(
-                    [partial(self._loss, *each, totals, generator) for each in zip(parts, found, strict=True)],
-                    self.summed.receive if sends else None,
+                    [partial(self._loss, *each, totals, weight, generator) for each in zip(parts, found, strict=True)],
+                    is_last=batch is micro_batches[-1],
                 )
                 for losses in found:
                     for name, total in losses.items():
@@ -143,13 +141,13 @@ class NeuralLearner(Generic[BatchT]):
         return sums
 
     def _loss(
-        self, batch: BatchT, sums: dict[str, float], totals: dict[str, int], generator: torch.Generator
+        self, batch: BatchT, sums: dict[str, float], totals: dict[str, int], weight: int, generator: torch.Generator
     ) -> Tensor:
         """The loss of a part, each sum divided by its count over all micro-batches: the gradient is one big batch's."""
         with self._precision():
             terms: dict[str, LossTerm] = self.model(batch, generator)
-        sums.update({name: float(term.total.detach()) for name, term in terms.items()})
-        return torch.stack([term.total / totals[name] for name, term in terms.items()]).sum()
+        sums.update({name: weight * float(term.total.detach()) for name, term in terms.items()})
+        return weight * torch.stack([term.total / totals[name] for name, term in terms.items()]).sum()
 
     def evaluate(self, most_units: int | None) -> dict[str, float]:
         """Perplexity and accuracy of each loss on the held-out text, with the same batches and masks every time."""
@@ -158,29 +156,32 @@ class NeuralLearner(Generic[BatchT]):
         self.model.eval()
         sums: dict[str, list[float]] = {}
         units = 0
-        launch = self.ranks.launch
         with torch.no_grad(), self._precision():
             for batch in first_units(self.valid, most_units):
                 units += int(batch.mask.sum())
                 sums |= {name: [0.0, 0, 0] for name in batch.counts() if name not in sums}
-                mine = batch.share(launch.rank, launch.world)
+                mine, weight = self._rows(batch)
                 if not len(mine.mask):
                     continue
                 for name, term in self.model(mine.to(self.device), None).items():
-                    total, count, correct = sums[name]
-                    sums[name] = [total + float(term.total), count + term.count, correct + (term.correct or 0)]
+                    here = (float(term.total), term.count, term.correct or 0)
+                    sums[name] = [before + weight * n for before, n in zip(sums[name], here, strict=True)]
         table = torch.tensor(list(sums.values()), dtype=torch.float64)
         self.ranks.sum_([table])
         summed = dict(zip(sums, table.tolist(), strict=True))
         return {**scores({name: found for name, found in summed.items() if found[1]}), "units": units}
+
+    def _rows(self, batch: BatchT) -> tuple[BatchT, int]:
+        """The rows that this process computes, and their weight in the sums over all processes."""
+        return batch.share(self.ranks.launch.rank, self.ranks.launch.world), 1
 
     def state(self) -> dict[str, Tensor]:
         optimizer = {f"optimizer.{name}": value for name, value in self.optimizer.state().items()}
         return {**{f"model.{name}": value for name, value in self.weights().items()}, **optimizer}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.load_weights(strip_prefix(state, "model."))
-        self.optimizer.load_state(strip_prefix(state, "optimizer."))
+        self.load_weights(StripPrefix(state, "model."))
+        self.optimizer.load_state(StripPrefix(state, "optimizer."))
 
     def weights(self) -> dict[str, Tensor]:
         """Every parameter and buffer once (tied ones under their first name)."""
@@ -206,8 +207,20 @@ def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from ((name, buffer) for name, buffer in model.named_buffers() if name in model.state_dict())
 
 
-def strip_prefix(state: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+class StripPrefix(Mapping[str, Tensor]):
+    """The tensors whose names begin with `prefix`, under the rest of their names; each is read when it is asked for."""
+
+    def __init__(self, state: Mapping[str, Tensor], prefix: str) -> None:
+        self.state, self.prefix = state, prefix
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.removeprefix(self.prefix) for name in self.state if name.startswith(self.prefix))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.state[self.prefix + name]
 
 
 def sum_counts(batches: Sequence[Batch]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
 import torch
@@ -54,6 +55,13 @@ class Objective(nn.Module, ABC, Generic[BatchT]):
 
     def skip(self, generator: torch.Generator) -> None:
         """Draw what `forward` would, for a process without a row of this batch."""
+
+    def prepare_sharding(self) -> Sequence[nn.Module]:
+        """Called before the parameters are divided among processes; the submodules that get a group of their own.
+
+        A group's parameters may be read by nobody but the submodule's forward, which one thread calls.
+        """
+        return ()
 
     @abstractmethod
     def activation_floats(self, B: int, T: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -26,8 +26,9 @@ from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.card import run_card
 from headstart.pretraining.dividing import OtherMachines
 from headstart.pretraining.events import Finished, Joined, Planned
-from headstart.pretraining.following import leading
+from headstart.pretraining.following import Leader, leading
 from headstart.pretraining.joining import describe, join_run, wait_for_others
+from headstart.pretraining.learner import Learner
 from headstart.pretraining.loop import LENGTHS, Clock, Step
 from headstart.pretraining.memory import check_memory
 from headstart.pretraining.objectives import DEFAULT_STATIC, OBJECTIVES, STATIC, AnyPretraining, recorded
@@ -57,6 +58,11 @@ class Request:
     resumed_data: Table | None
     place: Workplace
     beginning: Beginning | None
+    shards: bool = False
+    """Whether each process holds a piece of every weight."""
+
+
+Prepared = tuple[Learner, Callable[[Leader], Session]]
 
 
 def pretrain(
@@ -77,6 +83,7 @@ def pretrain(
     cache: str | Path | None = None,
     workers: int | None = None,
     ranks: Ranks | None = None,
+    shard: bool = False,
 ) -> Generator[Event, None, None]:
     """Pretrain `kind` ("skipgram", "cbow", "glove", "elmo" or "bert") on `text` and leave it in the folder `out`.
 
@@ -87,6 +94,7 @@ def pretrain(
     it is. Closing it, or leaving the `for`, stops the run after the current step with a checkpoint saved, so that
     `resume=True` goes on from there. `settings` is {"encoder.layers": 3} or ["encoder.layers=3"]. `ranks` are the
     processes that train together (`headstart.training.ranks.joined`): only the first one's other arguments count.
+    `shard` divides weights, gradients and moments among them, for a model that one process has no memory for.
 
         for event in headstart.pretrain("bert", "reviews.txt", out="runs/bert", size="tiny", budget="10m"):
             print(event)
@@ -128,9 +136,36 @@ def pretrain(
             f"Word vectors are trained by one process, on all cores of its machine; torchrun started "
             f"{ranks.launch.world}. Start it without torchrun."
         )
+    if shard and not pretraining.divides:
+        raise ConfigError("Word vectors are trained by one process, which holds them whole. Leave --shard out.")
     resolved = resolve(pretraining.config, table)
-    check_memory(pretraining.training_bytes(resolved, vocabulary_size=1))  # before the text is read, too
-    return run_pretraining(Request(pretraining, resolved, sources, valid_sources, Path(out), data, place, beginning))
+    request = Request(
+        pretraining,
+        resolved,
+        sources,
+        valid_sources,
+        Path(out),
+        data,
+        place,
+        beginning,
+        shards=shard and ranks.launch.world > 1,
+    )
+    check_memory(parameter_bytes(request, vocabulary_size=1))  # before the text is read, too
+    if shard and not request.shards:
+        return after(Notice("--shard divides a model among the processes of torchrun; this one trains alone."), request)
+    return run_pretraining(request)
+
+
+def parameter_bytes(request: Request, vocabulary_size: int) -> int:
+    """What the parameters take in training, in the memory that this process has or shares with its machine's others."""
+    needed = request.pretraining.training_bytes(request.config, vocabulary_size)
+    launch = request.place.ranks.launch
+    return needed * launch.local_world // launch.world if request.shards else needed
+
+
+def after(notice: Notice, request: Request) -> Generator[Event, None, None]:
+    yield notice
+    yield from run_pretraining(request)
 
 
 def run_pretraining(request: Request) -> Generator[Event, None, None]:
@@ -141,14 +176,18 @@ def run_pretraining(request: Request) -> Generator[Event, None, None]:
     run = RunDirectory.create(request.out) if is_new else RunDirectory(request.out)
     try:
         with run.locked(new=is_new):
-            session = yield from prepare_session(request, clock)
-            with leading(session.learner, request.place.ranks) as session.learner:
-                yield from session.go()
+            learner, session_of = yield from prepare_session(request, clock)
+            if request.shards:
+                many = request.place.ranks.launch.world
+                yield Notice(f"Weights, gradients and AdamW's moments are divided among {many} processes.")
+            divided = run.path if request.shards else None
+            with leading(learner, request.place.ranks, divided) as leader:
+                yield from session_of(leader).go()
     finally:
         run.remove_if_empty()
 
 
-def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Notice, None, Session]:
+def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Notice, None, Prepared]:
     """Everything before the first step; the configuration and the tokenizer are then in the run directory."""
     pretraining, place, paths = request.pretraining, request.place, discover(request.sources)
     machines = OtherMachines(place.ranks, place.workers, request.sources, request.valid)
@@ -164,7 +203,7 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
         tokenizer = yield from pretraining.tokenizer(config, paths, place)
     else:
         tokenizer = request.beginning.pretrained.tokenizer
-    check_memory(pretraining.training_bytes(config, len(tokenizer)))
+    check_memory(parameter_bytes(request, len(tokenizer)))
     corpora = yield from prepare(
         paths,
         valid_paths,
@@ -187,7 +226,7 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
         run.write_card(run_card(config.model_dump(), data, finished, complete=complete))
 
     facts = facts_of(config, tokenizer, corpora, place.ranks.launch.world)
-    return Session(run, learner, config.training, clock, facts, write_card)
+    return learner, lambda leader: Session(run, leader, config.training, clock, facts, write_card)
 
 
 def write_down(request: Request, data: Table, tokenizer: Tokenizer) -> RunDirectory:

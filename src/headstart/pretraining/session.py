@@ -12,7 +12,7 @@ import torch
 from headstart.errors import BudgetError, Remedy
 from headstart.pretraining.curves import Curves, open_curves
 from headstart.pretraining.events import Finished, Planned
-from headstart.pretraining.learner import Learner
+from headstart.pretraining.following import Leader
 from headstart.pretraining.loop import Clock, Plan, Step, StepPlan, TimePlan, TrainingConfig, train
 from headstart.progress import Notice
 from headstart.report.wording import duration
@@ -54,7 +54,7 @@ class Session:
     def __init__(
         self,
         run: RunDirectory,
-        learner: Learner,
+        learner: Leader,
         config: TrainingConfig,
         clock: Clock,
         facts: Facts,
@@ -62,7 +62,7 @@ class Session:
     ) -> None:
         """write_card: called after every save, with the results so far and whether the run is complete."""
         self.run, self.config, self.clock, self.facts = run, config, clock, facts
-        self.learner: Learner = learner
+        self.learner = learner
         self.write_card = write_card
         self.progress = CheckpointNote()
         self.scores: dict[str, float] = {}
@@ -93,7 +93,7 @@ class Session:
         self.progress, state, broken = self.run.restore()
         yield from map(Notice, broken)
         if state is not None:
-            self.learner.load_state(state)
+            self.learner.restore(state)
             yield Notice(f"Going on from step {self.progress.steps:,}.")
         self.run.rewind_log(self.progress.log_bytes)
         self.clock.spent_before = self.progress.elapsed
@@ -136,7 +136,6 @@ class Session:
         return TimePlan(self.clock, self.progress.began, deadline)
 
     def _planned(self, plan: Plan, first: dict[str, float]) -> Planned:
-        weights = sum(tensor.nbytes for tensor in self.learner.weights().values())
         facts = self.facts
         return Planned(
             kind=facts.kind,
@@ -152,7 +151,7 @@ class Session:
             steps_per_epoch=self.learner.steps_per_epoch(),
             budget=self.config.budget,
             memory_bytes=self.learner.memory_bytes(),
-            disk_bytes=2 * self.learner.state_bytes() + 2 * weights + facts.shard_bytes,
+            disk_bytes=2 * self.learner.state_bytes() + 2 * self.learner.weight_bytes() + facts.shard_bytes,
             device=str(self.learner.device),
             threads=torch.get_num_threads(),
             processes=self.facts.processes,
@@ -186,7 +185,7 @@ class Session:
     def _save(self) -> None:
         began = time.monotonic()
         self.progress = replace(self.progress, log_bytes=self.run.log_bytes())
-        self.run.save(self.progress, self.learner.state())
+        self.learner.save(self.run, self.progress)
         self.write_card(self._finished(self.scores, self.progress.steps), False)
         self.saved_at = time.monotonic()
         self.saving_took = self.saved_at - began

@@ -26,10 +26,13 @@ class Launch:
     """How many machines there are."""
     joins: bool = False
     """Whether there is a launcher through which processes find each other."""
+    local_world: int = 1
+    """How many processes its machine has."""
 
     @property
     def is_first(self) -> bool:
         return self.rank == 0
+
 
 def launch_of(environment: Mapping[str, str]) -> Launch:
     if not all(environment.get(name) for name in NEEDED):
@@ -47,5 +50,12 @@ def launch_of(environment: Mapping[str, str]) -> Launch:
     rank, world = number("RANK"), number("WORLD_SIZE")
     if rank >= world:
         raise ConfigError(f"The environment variable RANK must be below WORLD_SIZE; got {rank} of {world}.")
-    machine, machines = number("GROUP_RANK", "0"), number("GROUP_WORLD_SIZE", "1")
-    return Launch(rank, world, number("LOCAL_RANK", str(rank)), machine, machines, joins=True)
+    return Launch(
+        rank,
+        world,
+        local_rank=number("LOCAL_RANK", str(rank)),
+        machine=number("GROUP_RANK", "0"),
+        machines=number("GROUP_WORLD_SIZE", "1"),
+        joins=True,
+        local_world=number("LOCAL_WORLD_SIZE", "1"),
+    )

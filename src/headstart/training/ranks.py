@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from headstart.errors import EndedElsewhereError, LostProcessError
+from headstart.errors import CheckpointError, EndedElsewhereError, LostProcessError
 from headstart.training.launch import Launch
 from headstart.training.shared_arrays import SharedArray, shared_array
 
@@ -32,7 +32,7 @@ COLLECTIVE_SECONDS = 900.0
 """For one exchange of tensors: a link that is gone for seconds is waited for, a machine that is gone is not. The first
 process may be writing a checkpoint meanwhile."""
 POLL_SECONDS = 0.05
-ENDED, STOP = "ended", "stop"
+ENDED, STOP, PROBLEM = "ended", "stop", "problem"
 SOURCE_LINE = re.compile(r"^\[[^]]*:\d+\] ")
 """gloo's messages begin with where in its source they were raised."""
 
@@ -244,6 +244,32 @@ def watched() -> Iterator[None]:
             f"Another process of this run has ended, or cannot be reached ({reason}). Nothing that was saved is lost: "
             "torchrun --max-restarts starts the processes again, or go on with --resume."
         ) from error
+
+
+@contextmanager
+def computing_together() -> Iterator[None]:
+    """The same around a model that exchanges tensors while it computes: other errors of torch stay what they are."""
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error, dist.DistError) or SOURCE_LINE.match(str(error)):
+            with watched():
+                raise
+        raise
+
+
+def agree(ranks: Ranks, problem: str | None) -> bool:
+    """Whether no process has a problem; the first one raises the one that was told first, as a CheckpointError.
+
+    All processes call it at the same point.
+    """
+    if problem is not None:
+        ranks.publish(PROBLEM, problem)
+    count = torch.tensor([0.0 if problem is None else 1.0])
+    ranks.sum_([count])
+    if float(count) and ranks.launch.is_first:
+        raise CheckpointError(str(ranks.published(PROBLEM) or problem))
+    return not float(count)
 
 
 @contextmanager

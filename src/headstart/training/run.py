@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,10 +19,12 @@ from torch import Tensor
 from headstart.atomic import PARTIAL, sha256_of, write_text
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
-from headstart.training.tensors import read_tensors, write_tensors
+from headstart.training.saved_tensors import SavedTensors
+from headstart.training.tensors import write_tensors
 
 KEPT_CHECKPOINTS = 2
 LOCK = "lock"
+SHARD = re.compile(r"shard-\d+-of-\d+\.safetensors")
 RESUME = "Checkpoints saved before are intact. Make room there, and resume the run."
 
 
@@ -37,6 +40,10 @@ class CheckpointNote:
     log_bytes: int = 0
     began: float = 0.0
     """Seconds that had gone into reading the text when training began."""
+
+
+def shard_name(rank: int, world: int) -> str:
+    return f"shard-{rank + 1:05d}-of-{world:05d}.safetensors"
 
 
 NOTE_SUM = "note_sha256"
@@ -130,14 +137,28 @@ class RunDirectory:
 
     def save(self, progress: CheckpointNote, state: Mapping[str, Tensor]) -> None:
         """Write a checkpoint: the tensors first, then the note with their checksum, which makes it valid."""
-        tensors, note = self._files(progress.steps)
+        tensors, _ = self._files(progress.steps)
         write_tensors(tensors, state, RESUME)
-        fields = {**asdict(progress), "sha256": sha256_of(tensors)}
+        self._note(progress, sha256_of(tensors))
+
+    def save_shards(self, progress: CheckpointNote, write: Callable[[Path], dict[str, str]]) -> None:
+        """The same where each process writes a part. write: puts all parts into a folder; their checksums by name."""
+        folder = self._folder(progress.steps)
+        sums = write(folder)
+        self._note(progress, sums)
+        for file in folder.iterdir():
+            if file.name not in sums:  # of another number of processes
+                file.unlink()
+
+    def _note(self, progress: CheckpointNote, sums: str | dict[str, str]) -> None:
+        fields = {**asdict(progress), "sha256": sums}
+        _, note = self._files(progress.steps)
         write_text(note, json.dumps({**fields, NOTE_SUM: sum_of(fields)}, indent=1), RESUME)
         for steps in self._saved_steps()[KEPT_CHECKPOINTS:]:
             for file in reversed(self._files(steps)):
                 with suppress(OSError):  # an old checkpoint that cannot be removed does no harm
                     file.unlink(missing_ok=True)
+            shutil.rmtree(self._folder(steps), ignore_errors=True)
 
     @contextmanager
     def locked(self, *, new: bool = False) -> Iterator[None]:
@@ -149,7 +170,7 @@ class RunDirectory:
         with self._lock_file():
             if new and not self.holds_nothing(self.path):
                 raise CheckpointError(f"{self.path}: another process has written a run there. Give another --out.")
-            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.glob(f"*{PARTIAL}")]:
+            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.rglob(f"*{PARTIAL}")]:
                 with suppress(OSError):
                     partial.unlink()
             try:
@@ -190,14 +211,13 @@ class RunDirectory:
                 return file
             file.close()
 
-    def restore(self) -> tuple[CheckpointNote, dict[str, Tensor] | None, list[str]]:
+    def restore(self) -> tuple[CheckpointNote, SavedTensors | None, list[str]]:
         """The newest whole checkpoint (None: there is none yet), and a sentence for each broken one passed over."""
         saved = self._saved_steps()
         broken: list[str] = []
         for steps in saved:
-            tensors, note = self._files(steps)
             try:
-                return *self._read(tensors, note), [f"{why} Going on from the one before it." for why in broken]
+                return *self._read(steps), [f"{why} Going on from the one before it." for why in broken]
             except CheckpointError as error:
                 broken.append(str(error))
         if saved:
@@ -207,25 +227,34 @@ class RunDirectory:
             )
         return CheckpointNote(), None, []
 
-    def _read(self, tensors: Path, note: Path) -> tuple[CheckpointNote, dict[str, Tensor]]:
+    def _read(self, steps: int) -> tuple[CheckpointNote, SavedTensors]:
+        tensors, note = self._files(steps)
         try:
             fields = json.loads(note.read_text(encoding="utf-8"))
             noted = fields.pop(NOTE_SUM, None)  # None: written by an earlier version
             if noted not in (None, sum_of(fields)):
                 raise ValueError("its checksum does not match")
-            expected = fields.pop("sha256")
+            sums = fields.pop("sha256")
+            expected = {tensors: sums}
+            if isinstance(sums, dict):
+                expected = {self._folder(steps) / SHARD.fullmatch(name)[0]: sums[name] for name in sums}  # type: ignore[index]
             progress = CheckpointNote(**fields)
             if not all(isinstance(value, int | float | None) for value in fields.values()):
                 raise ValueError("a field is not a number")
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{note}: the checkpoint's note is broken.") from error
-        if not tensors.is_file() or sha256_of(tensors) != expected:
-            raise CheckpointError(f"{tensors}: the checkpoint is broken (its checksum does not match its note).")
-        return progress, read_tensors(tensors)
+        for file, total in expected.items():
+            if not file.is_file() or sha256_of(file) != total:
+                raise CheckpointError(f"{file}: the checkpoint is broken (its checksum does not match its note).")
+        return progress, SavedTensors(list(expected))
 
     def _files(self, steps: int) -> tuple[Path, Path]:
         stem = f"step-{steps:09d}"
         return self.state / f"{stem}.safetensors", self.state / f"{stem}.json"
+
+    def _folder(self, steps: int) -> Path:
+        """For a checkpoint that several processes wrote."""
+        return self.state / f"step-{steps:09d}"
 
     def _saved_steps(self) -> list[int]:
         """Newest first."""

@@ -46,6 +46,13 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def copy_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
     """Copy `state` into the tensors of `target`, all of it or, when a name or a shape differs, none of it."""
+    check_state(target, state)
+    with torch.no_grad():
+        for name, tensor in target.items():
+            tensor.copy_(state[name])
+
+
+def check_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
     if target.keys() != state.keys():
         missing = sorted(target.keys() - state.keys())
         unknown = sorted(state.keys() - target.keys())
@@ -59,6 +66,3 @@ def copy_state(target: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> Non
                 f"The saved state does not fit this model: '{name}' has shape {tuple(state[name].shape)}, the model "
                 f"wants {tuple(tensor.shape)}. Continue with the configuration the run was started with."
             )
-    with torch.no_grad():
-        for name, tensor in target.items():
-            tensor.copy_(state[name])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -37,6 +39,10 @@ class MaskedLanguageModel(Objective[MaskedBatch]):
             total = F.cross_entropy(logits, label, reduction="sum")
             terms["next"] = LossTerm(total, len(label), int((logits.argmax(dim=1) == label).sum()))
         return terms
+
+    def prepare_sharding(self) -> Sequence[nn.Module]:
+        self.encoder.one_part = True
+        return list(self.encoder.blocks)
 
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, and a chunk of logits with its gradient."""

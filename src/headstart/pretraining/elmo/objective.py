@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
 import torch
 from pydantic import Field
+from torch import nn
 
 from headstart.config import Section
 from headstart.cores import on_cores
@@ -76,6 +78,9 @@ class ElmoLanguageModel(Objective[LanguageModelBatch]):
     def skip(self, generator: torch.Generator) -> None:
         for _ in range(2 if self.encoder.config.directions == "both" else 1):
             spawned(generator)
+
+    def prepare_sharding(self) -> Sequence[nn.Module]:
+        return list(self.encoder.layers)
 
     def activation_floats(self, B: int, T: int) -> int:
         """The encoder's, a chunk of logits and its gradient, and about ten arrays of sampled logits."""
