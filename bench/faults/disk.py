@@ -103,7 +103,9 @@ class Disk:
         names: dict[tuple[int, str], Node] = {}
         for change in self._left(rng):
             names |= change.names
-        contents = {node: torn(self.record, node, rng) for node in sorted(set(filter(is_file, names.values())), key=str)}
+        contents = {
+            node: torn(self.record, node, rng) for node in sorted(set(filter(is_file, names.values())), key=str)
+        }
         shutil.rmtree(self.root)
         self._write(ROOT, self.root, names, contents)
 
@@ -119,9 +121,7 @@ class Disk:
         chosen = {id(change) for change in left}
         return [change for change in self.changes if id(change) in chosen]
 
-    def _write(
-        self, folder: int, path: Path, names: dict[tuple[int, str], Node], contents: dict[Node, bytes]
-    ) -> None:
+    def _write(self, folder: int, path: Path, names: dict[tuple[int, str], Node], contents: dict[Node, bytes]) -> None:
         path.mkdir()
         for (parent, name), node in names.items():
             if parent == folder and isinstance(node, int):

@@ -122,9 +122,7 @@ def begin(disk: Path, record: Path, fails_at: int) -> None:
         raise OSError(f"{record}: the record could not be begun")
 
 
-def lost(
-    machine: Machine, group: str, wanted: dict[str, str], calls: int, rng: random.Random
-) -> tuple[str, str]:
+def lost(machine: Machine, group: str, wanted: dict[str, str], calls: int, rng: random.Random) -> tuple[str, str]:
     kind = rng.choice((ORDERED, STRICT))
     machine.clean()
     command, losses = machine.command, 0

@@ -213,6 +213,7 @@ class Session:
                 "shortfalls": list(finished.shortfalls),
             }
         )
+        self.run.sync_log()
         self.write_card(finished, True)
         return finished
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headstart.atomic import sha256_of, write_text
+from headstart.atomic import make_folder, sha256_of, sync, sync_tree, write_text
 from headstart.errors import DataError
 
 PREFIX = ".building-"
@@ -35,13 +35,14 @@ OUT_ADVICE = "Give another --out."
 
 
 @contextmanager
-def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
+def building(target: Path, advice: str = CACHE_ADVICE, *, synced: bool = True) -> Iterator[Path]:
     """A temporary folder beside `target`; renamed to it at the end, or removed on an error.
 
-    If another process finished the same entry first, that one is kept.
+    If another process finished the same entry first, that one is kept. synced: wait until all files are on the disk,
+    so that a power loss leaves the whole folder or none.
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         remove_stale(target.parent)
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=target.parent))
     except OSError as error:
@@ -49,8 +50,11 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
     try:
         yield folder
         folder.chmod(0o755)  # mkdtemp makes folders private, but a cache may be shared
+        if synced:
+            sync_tree(folder)
         try:
             folder.rename(target)
+            sync(target.parent)
         except OSError:
             if not target.is_dir():
                 raise
@@ -60,8 +64,12 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
 
 @contextmanager
 def cache_entry(target: Path) -> Iterator[Path]:
-    """`building`, with the checksums of all files at the end."""
-    with building(target) as folder:
+    """`building`, with the checksums of all files at the end.
+
+    The files, which may have gigabytes, are not waited for: the checksums are, and tell after a power loss which of
+    them came to the disk.
+    """
+    with building(target, synced=False) as folder:
         yield folder
         write_text(folder / SEAL, "".join(sums_of(folder)), CACHE_ADVICE)
 

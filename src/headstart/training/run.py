@@ -15,7 +15,7 @@ from typing import IO
 
 from torch import Tensor
 
-from headstart.atomic import PARTIAL, sha256_of, write_text
+from headstart.atomic import PARTIAL, make_folder, sha256_of, sync, write_text
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
 from headstart.training.tensors import read_tensors, write_tensors
@@ -67,7 +67,7 @@ class RunDirectory:
             advice = "Go on with --resume, or give another --out." if resumable else "Give another --out."
             raise CheckpointError(f"{path}: {what}. {advice}")
         try:
-            (path / "state").mkdir(parents=True, exist_ok=True)
+            make_folder(path / "state")
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be made ({error.strerror}). Give another --out.") from error
         return cls(path)
@@ -115,6 +115,14 @@ class RunDirectory:
         except OSError as error:
             raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
 
+    def sync_log(self) -> None:
+        """Wait until the lines so far are on the disk: a checkpoint counts on them."""
+        if self.log_file.is_file():
+            try:
+                sync(self.log_file)
+            except OSError as error:
+                raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
+
     def log_bytes(self) -> int:
         return self.log_file.stat().st_size if self.log_file.exists() else 0
 
@@ -130,6 +138,7 @@ class RunDirectory:
 
     def save(self, progress: CheckpointNote, state: Mapping[str, Tensor]) -> None:
         """Write a checkpoint: the tensors first, then the note with their checksum, which makes it valid."""
+        self.sync_log()
         tensors, note = self._files(progress.steps)
         write_tensors(tensors, state, RESUME)
         fields = {**asdict(progress), "sha256": sha256_of(tensors)}
