@@ -148,7 +148,9 @@ def torn(record: Path, node: Node, rng: random.Random) -> bytes:
     how = rng.choice(TORN)
     if how in ("lost", "whole"):
         return old if how == "lost" else new
-    same = len(os.path.commonprefix([old, new]))
+    same = next(
+        (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
+    )
     cut = rng.randint(same, len(new))
     ends = {"cut": b"", "zeroed": bytes(len(new) - cut), "stale": old[cut:]}
     return new[:cut] + ends[how]

@@ -13,8 +13,8 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from bench.faults.disk import ORDERED, STRICT, Disk, begin_record, listing
 from bench.faults.jobs import JOBS, Inputs, Job, fingerprint
 from bench.faults.outcome import Outcome, Setting
 from bench.faults.verbs import Ended, run_verb
+from bench.faults.warm import import_everything
 from headstart.errors import CheckpointError
 from headstart.training.run import RunDirectory
 
@@ -44,9 +45,7 @@ NEVER = 0
 
 
 def run(setting: Setting) -> Iterator[Outcome]:
-    if LAYER in os.environ:
-        yield from cases(setting)
-    elif shutil.which("gcc") is None:
+    if shutil.which("gcc") is None:
         print("powerless: left out, because there is no gcc to compile the layer of files with.", flush=True)
     else:
         yield from with_layer(setting)
@@ -54,18 +53,24 @@ def run(setting: Setting) -> Iterator[Outcome]:
 
 def with_layer(setting: Setting) -> Iterator[Outcome]:
     """The cases in a process that has the layer between itself and libc."""
-    with tempfile.TemporaryDirectory(dir=setting.folder) as folder:
-        layer, out = Path(folder, "power.so"), Path(folder, "outcomes.json")
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", layer, SOURCE, "-ldl"], check=True)
-        command = [sys.executable, "-m", "bench.faults", "--only", NAME, "--seed", str(setting.seed)]
-        command += ["--folder", folder, "--out", str(out), *(["--quick"] if setting.quick else [])]
-        command += ["--case", *setting.only] if setting.only else []
-        environment = {**os.environ, "LD_PRELOAD": str(layer), LAYER: str(layer)}
-        done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)
-        if not out.exists():
-            raise SystemExit(f"powerless: the process with the layer ended with {done.returncode}")
-        for outcome in json.loads(out.read_text(encoding="utf-8"))["outcomes"]:
-            yield Outcome(**outcome)
+    layer = setting.folder / "power.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", layer, SOURCE, "-ldl"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(layer), LAYER: str(layer)}
+    asked = json.dumps([str(setting.folder), setting.seed, setting.quick, setting.only])
+    command = [sys.executable, "-m", "bench.faults.powerless", asked]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            yield Outcome(**json.loads(line))
+    if process.returncode:
+        raise SystemExit(f"powerless: the process with the layer ended with {process.returncode}")
+
+
+def main(asked: str) -> None:
+    """One line of JSON for each outcome."""
+    folder, seed, quick, only = json.loads(asked)
+    import_everything()
+    for outcome in cases(Setting(Path(folder), seed, quick, tuple(only))):
+        print(json.dumps(asdict(outcome)), flush=True)
 
 
 def cases(setting: Setting) -> Iterator[Outcome]:
@@ -140,7 +145,7 @@ def lost(machine: Machine, group: str, wanted: dict[str, str], calls: int, rng: 
     how = f"{kind}, {'once' if losses == 1 else f'{losses} times'}"
     expected = expected_start(machine.out)
     ended = machine.work([part for part in command if part != "--quiet"])
-    if ended.code != 0 and (why := machine_refuses(machine, ended, wanted)):
+    if ended.code != 0 and (why := when_refused(machine, ended, wanted)):
         return how, why
     if ended.code == 0 and expected and expected not in ended.out + ended.errors:
         return how, f"did not say '{expected}': {ended.errors[-200:]}"
@@ -154,7 +159,7 @@ def was_refused(ended: Ended) -> str:
     return wrong if how == "traceback" else ""
 
 
-def machine_refuses(machine: Machine, ended: Ended, wanted: dict[str, str]) -> str:
+def when_refused(machine: Machine, ended: Ended, wanted: dict[str, str]) -> str:
     """A folder with a part of a result is refused: then its user gives another one, which works."""
     how, wrong = ended.judged()
     if wrong or "--out" not in ended.errors:
@@ -214,3 +219,7 @@ def expected_start(out: Path) -> str:
     except CheckpointError:
         return ""
     return "" if state is None else f"Going on from step {note.steps:,}."
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

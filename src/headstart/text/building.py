@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headstart.atomic import make_folder, sha256_of, sync, sync_tree, write_text
+from headstart.atomic import make_folder, sync, sync_tree, write_text
+from headstart.checksums import sums_of
 from headstart.errors import DataError
 
 PREFIX = ".building-"
@@ -71,7 +72,7 @@ def cache_entry(target: Path) -> Iterator[Path]:
     """
     with building(target, synced=False) as folder:
         yield folder
-        write_text(folder / SEAL, "".join(sums_of(folder)), CACHE_ADVICE)
+        write_text(folder / SEAL, "".join(sums_of(folder, {SEAL})), CACHE_ADVICE)
 
 
 def is_whole(target: Path) -> bool:
@@ -82,18 +83,13 @@ def is_whole(target: Path) -> bool:
     if not (target / SEAL).is_file():
         return target.is_dir()
     noted = (target / SEAL).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    found = sums_of(target)
+    found = sums_of(target, {SEAL})
     if noted == found:
         return True
     wrong = next((line.split()[-1] for line in found if line not in noted), SEAL)
     logging.getLogger("headstart").warning(f"{target}: '{wrong}' is damaged; this part of the cache is made anew.")
     shutil.rmtree(target)
     return False
-
-
-def sums_of(folder: Path) -> list[str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SEAL)
-    return [f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
 
 
 def remove_stale(parent: Path) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,12 +16,14 @@ from typing import IO
 from torch import Tensor
 
 from headstart.atomic import PARTIAL, make_folder, sha256_of, sync, write_text
+from headstart.checksums import check_sums
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
 from headstart.training.tensors import read_tensors, write_tensors
 
 KEPT_CHECKPOINTS = 2
 LOCK = "lock"
+WEIGHTS = "weights.safetensors"
 RESUME = "Checkpoints saved before are intact. Make room there, and resume the run."
 
 
@@ -53,7 +55,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.state = path / "state"
-        self.weights = path / "weights.safetensors"
+        self.weights = path / WEIGHTS
         self.best = self.state / "best.safetensors"
         self.log_file = path / "log.jsonl"
 
@@ -73,10 +75,12 @@ class RunDirectory:
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path) -> RunDirectory:
+    def open(cls, path: Path, *, made_anew: Collection[str] = ()) -> RunDirectory:
+        """A run that is there, its files as they were written. made_anew: files that the caller writes again."""
         if not (path / "config.toml").is_file():
             why = "there is no such folder" if not path.exists() else "is not a run directory: it has no config.toml"
             raise CheckpointError(f"{path}: {why}.")
+        check_sums(path, made_anew=made_anew)
         return cls(path)
 
     @classmethod
