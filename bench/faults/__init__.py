@@ -3,5 +3,5 @@
 One module for each kind of fault; its `run` yields the outcome of every case.
 """
 
-ROWS = ("mutated", "odd", "flipped", "pairs", "refused", "starved", "killed")
+ROWS = ("mutated", "odd", "flipped", "powerless", "pairs", "refused", "starved", "killed")
 """Kinds in the order they run."""

@@ -18,7 +18,7 @@ VERBS = ["likes", "watches", "remembers", "hates", "plays in", "talks about", "f
 OBJECTS = ["the film", "a long play", "the garden", "old songs", "a new story", "the city"]
 TIMES = ("seconds", "per_second", "time", "headstart", "hours", "tokens_per_second", "words_per_second")
 """Keys of results that are measured, and differ from run to run."""
-OTHERWISE = ("lock", "log.jsonl", "report.html", "CARD.md")
+OTHERWISE = ("lock", "log.jsonl", "report.html", "CARD.md", "headstart.sha256")
 """Files whose text tells times, too."""
 OUTSIDE = {"state", "tensorboard"}
 """Folders of checkpoints and curves."""

@@ -1,7 +1,8 @@
-"""Atomic writes (temporary file, fsync, rename), locks between processes, and checksums of files."""
+"""Atomic writes (temporary file, fsync, rename, fsync of the folder), locks between processes, and checksums."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -27,19 +28,56 @@ def write_atomically(
     # Two threads, or two processes, may write the same file: each needs a temporary name of its own.
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PARTIAL}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         partial.touch()
         mode = partial.stat().st_mode
         write(partial)
         partial.chmod(mode)  # safetensors makes its files private; whether a file is, the user's umask decides
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
+        sync(partial)
         os.replace(partial, path)
+        sync(path.parent)
     except (OSError, failure) as error:
         with suppress(OSError):  # report the first error, not that of cleaning up
             partial.unlink(missing_ok=True)
         reason = getattr(error, "strerror", None) or error
         raise CheckpointError(f"{path}: cannot be written ({reason}). {advice}") from error
+
+
+CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EBADF)
+"""What file systems answer, some of them over a network, that do not sync folders; and a folder that is not read."""
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or the names in a folder, are on the disk.
+
+    A renamed file is under its new name after a power loss only if its folder was synced, too.
+    """
+    is_folder = path.is_dir()
+    try:
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+    except OSError as error:
+        if not (is_folder and error.errno in CANNOT_SYNC):
+            raise
+
+
+def sync_tree(folder: Path) -> None:
+    """Everything in a folder. What is on the disk already costs next to nothing."""
+    for path in folder.rglob("*"):
+        if path.is_dir() or path.is_file():
+            sync(path)
+    sync(folder)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that they are there after a power loss."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in reversed(missing):
+        sync(folder.parent)
 
 
 def write_text(path: Path, text: str, advice: str = ADVICE) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.batches.rows import Joined, TextRow, collate, sorted_batches, text_row
+from headstart.checksums import write_sums
 from headstart.config import Table, pick, settings_of
 from headstart.encoders.base import Encoder
 from headstart.encoders.kernels.memory import release_freed_memory
@@ -296,6 +297,7 @@ def save_run(pretrained: Pretrained, out: Path, record: Mapping[str, Any], card:
         run.write_weights(weights_of(pretrained))
         run.write_config(run_table(pretrained, record))
         run.write_card(card)
+        write_sums(folder, OUT_ADVICE)
 
 
 def run_table(pretrained: Pretrained, record: Mapping[str, Any]) -> Table:

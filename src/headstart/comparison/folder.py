@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headstart.atomic import PARTIAL, locked, write_text
+from headstart.atomic import PARTIAL, locked, make_folder, write_text
 from headstart.config import Table
 from headstart.errors import CheckpointError
 from headstart.pretraining.pretrain import flat
@@ -68,7 +68,7 @@ class ComparisonFolder:
         """Lock out other processes, write the plan, and remove what a killed process left half-made."""
         try:
             for folder in (self.path, self.cells, self.models, self.pretrained):
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
             (self.path / LOCK).touch()
         except OSError as error:
             raise CheckpointError(f"{self.path}: cannot be written ({error.strerror}). Give another --out.") from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from headstart.atomic import PARTIAL, locked, write_text
+from headstart.atomic import PARTIAL, locked, make_folder, write_text
 from headstart.config import Table, cache_home
 from headstart.errors import ConfigError, DataError
 from headstart.inspection.occurrence_files import (
@@ -98,7 +98,7 @@ def occurrence_index(
     check_identity(plan)
     if among and not is_whole(plan):
         try:
-            plan.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(plan.folder)
             with locked(plan.folder / LOCK, f"{plan.folder}: another process builds this index. Wait until it ends."):
                 yield from build(plan)
         except OSError as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart.atomic import PARTIAL, locked, write_text
+from headstart.atomic import PARTIAL, locked, make_folder, sync, write_text
 from headstart.config import Table
 from headstart.errors import CheckpointError, HeadstartError
 from headstart.inspection.growing import GrowingArray, GrowingFile, GrowingTexts, reporting
@@ -146,6 +146,7 @@ class Unfinished:
             if (self.folder / name).exists():  # a process that was killed here has moved some of them
                 with reporting(path):
                     os.replace(self.folder / name, path)
+                    sync(path.parent)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def leave(self) -> None:
@@ -175,7 +176,7 @@ def claimed(out: Path, settings: Table, *, main: str, resumable: bool) -> Iterat
     """
     folder = folder_of(out)
     with reporting(out):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         (folder / LOCK).touch()
     with locked(folder / LOCK, f"{folder}: another process is at work on this file. Wait until it ends."):
         reached = read_record(folder, settings, resumable=resumable)

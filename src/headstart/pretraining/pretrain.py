@@ -40,7 +40,7 @@ from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
 from headstart.training.machine import available_cores, machine
 from headstart.training.ranks import Alone, Ranks
-from headstart.training.run import RunDirectory
+from headstart.training.run import WEIGHTS, RunDirectory
 
 Event = Progress | Notice | Joined | Planned | Step | Finished
 Sources = str | Path | Sequence[str | Path]
@@ -113,7 +113,7 @@ def pretrain(
     sources, valid_sources = as_list(text), None if valid is None else as_list(valid)
     data: Table | None = None
     if resume and not RunDirectory.holds_nothing(Path(out)):
-        pretraining, table, data = continued(RunDirectory.open(Path(out)), kind, size, given)
+        pretraining, table, data = continued(RunDirectory.open(Path(out), made_anew=[WEIGHTS]), kind, size, given)
         sources = sources or data["sources"]
         valid_sources = valid_sources or data.get("valid")
     else:

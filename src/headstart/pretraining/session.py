@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from headstart.checksums import remove_sums, write_sums
 from headstart.errors import BudgetError, Remedy
 from headstart.pretraining.curves import Curves, open_curves
 from headstart.pretraining.events import Finished, Planned
@@ -91,6 +92,7 @@ class Session:
 
     def _restore(self) -> Generator[Notice, None, None]:
         self.progress, state, broken = self.run.restore()
+        remove_sums(self.run.path)
         yield from map(Notice, broken)
         if state is not None:
             self.learner.restore(state)
@@ -194,6 +196,7 @@ class Session:
         """The caller left between two steps: the weights so far become usable, and the run can be resumed."""
         self._save()
         self.run.write_weights(self.learner.weights())
+        write_sums(self.run.path)
 
     def _finish(self) -> Finished:
         trained_share = self.usage.share()
@@ -212,7 +215,9 @@ class Session:
                 "shortfalls": list(finished.shortfalls),
             }
         )
+        self.run.sync_log()
         self.write_card(finished, True)
+        write_sums(self.run.path)
         return finished
 
     def _shortfalls(self, core_share: float) -> Iterator[str]:

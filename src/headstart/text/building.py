@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headstart.atomic import sha256_of, write_text
+from headstart.atomic import make_folder, sync, sync_tree, write_text
+from headstart.checksums import sums_of
 from headstart.errors import DataError
 
 PREFIX = ".building-"
@@ -35,13 +36,14 @@ OUT_ADVICE = "Give another --out."
 
 
 @contextmanager
-def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
+def building(target: Path, advice: str = CACHE_ADVICE, *, synced: bool = True) -> Iterator[Path]:
     """A temporary folder beside `target`; renamed to it at the end, or removed on an error.
 
-    If another process finished the same entry first, that one is kept.
+    If another process finished the same entry first, that one is kept. synced: wait until all files are on the disk,
+    so that a power loss leaves the whole folder or none.
     """
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         remove_stale(target.parent)
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=target.parent))
     except OSError as error:
@@ -49,8 +51,11 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
     try:
         yield folder
         folder.chmod(0o755)  # mkdtemp makes folders private, but a cache may be shared
+        if synced:
+            sync_tree(folder)
         try:
             folder.rename(target)
+            sync(target.parent)
         except OSError:
             if not target.is_dir():
                 raise
@@ -60,10 +65,14 @@ def building(target: Path, advice: str = CACHE_ADVICE) -> Iterator[Path]:
 
 @contextmanager
 def cache_entry(target: Path) -> Iterator[Path]:
-    """`building`, with the checksums of all files at the end."""
-    with building(target) as folder:
+    """`building`, with the checksums of all files at the end.
+
+    The files, which may have gigabytes, are not waited for: the checksums are, and tell after a power loss which of
+    them came to the disk.
+    """
+    with building(target, synced=False) as folder:
         yield folder
-        write_text(folder / SEAL, "".join(sums_of(folder)), CACHE_ADVICE)
+        write_text(folder / SEAL, "".join(sums_of(folder, {SEAL})), CACHE_ADVICE)
 
 
 def is_whole(target: Path) -> bool:
@@ -74,18 +83,13 @@ def is_whole(target: Path) -> bool:
     if not (target / SEAL).is_file():
         return target.is_dir()
     noted = (target / SEAL).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-    found = sums_of(target)
+    found = sums_of(target, {SEAL})
     if noted == found:
         return True
     wrong = next((line.split()[-1] for line in found if line not in noted), SEAL)
     logging.getLogger("headstart").warning(f"{target}: '{wrong}' is damaged; this part of the cache is made anew.")
     shutil.rmtree(target)
     return False
-
-
-def sums_of(folder: Path) -> list[str]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SEAL)
-    return [f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in files]
 
 
 def remove_stale(parent: Path) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import IO
 
 from torch import Tensor
 
-from headstart.atomic import PARTIAL, sha256_of, write_text
+from headstart.atomic import PARTIAL, make_folder, sha256_of, sync, write_text
+from headstart.checksums import check_sums
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
 from headstart.training.saved_tensors import SavedTensors
@@ -25,6 +26,7 @@ from headstart.training.tensors import write_tensors
 KEPT_CHECKPOINTS = 2
 LOCK = "lock"
 SHARD = re.compile(r"shard-\d+-of-\d+\.safetensors")
+WEIGHTS = "weights.safetensors"
 RESUME = "Checkpoints saved before are intact. Make room there, and resume the run."
 
 
@@ -60,7 +62,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.state = path / "state"
-        self.weights = path / "weights.safetensors"
+        self.weights = path / WEIGHTS
         self.best = self.state / "best.safetensors"
         self.log_file = path / "log.jsonl"
 
@@ -74,16 +76,18 @@ class RunDirectory:
             advice = "Go on with --resume, or give another --out." if resumable else "Give another --out."
             raise CheckpointError(f"{path}: {what}. {advice}")
         try:
-            (path / "state").mkdir(parents=True, exist_ok=True)
+            make_folder(path / "state")
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be made ({error.strerror}). Give another --out.") from error
         return cls(path)
 
     @classmethod
-    def open(cls, path: Path) -> RunDirectory:
+    def open(cls, path: Path, *, made_anew: Collection[str] = ()) -> RunDirectory:
+        """A run that is there, its files as they were written. made_anew: files that the caller writes again."""
         if not (path / "config.toml").is_file():
             why = "there is no such folder" if not path.exists() else "is not a run directory: it has no config.toml"
             raise CheckpointError(f"{path}: {why}.")
+        check_sums(path, made_anew=made_anew)
         return cls(path)
 
     @classmethod
@@ -122,6 +126,14 @@ class RunDirectory:
         except OSError as error:
             raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
 
+    def sync_log(self) -> None:
+        """Wait until the lines so far are on the disk: a checkpoint counts on them."""
+        if self.log_file.is_file():
+            try:
+                sync(self.log_file)
+            except OSError as error:
+                raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
+
     def log_bytes(self) -> int:
         return self.log_file.stat().st_size if self.log_file.exists() else 0
 
@@ -151,6 +163,7 @@ class RunDirectory:
                 file.unlink()
 
     def _note(self, progress: CheckpointNote, sums: str | dict[str, str]) -> None:
+        self.sync_log()
         fields = {**asdict(progress), "sha256": sums}
         _, note = self._files(progress.steps)
         write_text(note, json.dumps({**fields, NOTE_SUM: sum_of(fields)}, indent=1), RESUME)

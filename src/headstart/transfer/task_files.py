@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headstart.checksums import write_sums
 from headstart.config import Table, resolve, settings_of
 from headstart.encoders.registry import build_encoder
 from headstart.errors import CheckpointError
@@ -30,7 +31,10 @@ BEFORE_TASKS = "classifier"
 
 
 def save_task_model(made: TaskModel[Any, Any], path: Path, record: Mapping[str, Any]) -> None:
-    """Into a run directory: tokenizers, weights, then config.toml, which makes them count. record: [result]."""
+    """Into a run directory: tokenizers, weights, then config.toml, which makes them count, and the checksums.
+
+    record: [result]. Files that are there already, such as a card, are among the checksums.
+    """
     run, weights = RunDirectory(path), made.model.state_dict()
     path.mkdir(parents=True, exist_ok=True)
     sources = [
@@ -58,6 +62,7 @@ def save_task_model(made: TaskModel[Any, Any], path: Path, record: Mapping[str, 
             "result": dict(record),
         }
     )
+    write_sums(path)
 
 
 def source_folder(number: int) -> str:

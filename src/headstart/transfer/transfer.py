@@ -130,12 +130,13 @@ def fit_and_save(request: Request, run: RunDirectory) -> Generator[TransferEvent
         request.start, best_of(runs), held_out=request.held_out, cache=request.cache
     )
     results = results_of(request, runs, forgotten)
-    save_task_model(best_of(runs).model, request.out, record_of(request, results))
     write_text(request.out / "results.json", json.dumps(transfer_to_json(results), indent=1, ensure_ascii=False) + "\n")
     run.write_card(task_card(results))
     picture = mix_weights(mixes_of(f"{results.source}, {results.how}", [fit.mix for fit in results.runs]))
     if picture is not None:
         write_text(request.out / "mix.svg", picture)
+    # Last: where there is a model, the files that tell about it are whole, too.
+    save_task_model(best_of(runs).model, request.out, record_of(request, results))
     return results
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from headstart.checksums import write_sums
 from headstart.errors import CheckpointError, DataError
 from headstart.text.building import OUT_ADVICE, building
 
@@ -17,12 +18,13 @@ def check_free(folder: Path) -> None:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder for the files, renamed to `folder` at the end. Errors name `folder`."""
+    """A temporary folder for the files, renamed to `folder` at the end, with their checksums. Errors name `folder`."""
     folder = folder.resolve()
     check_free(folder)
     try:
         with building(folder, OUT_ADVICE) as unfinished:
             yield unfinished
+            write_sums(unfinished, OUT_ADVICE)
     except (OSError, DataError) as error:
         cause = error.__cause__ if isinstance(error, DataError) else error
         reason = getattr(cause, "strerror", None) or cause

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headstart.atomic import sha256_of
+from headstart.atomic import sha256_of, sync, sync_tree
 from headstart.errors import DataError
 from headstart.text.building import PREFIX, building, remove_stale
 
@@ -52,8 +52,10 @@ def placing(target: Path, names: list[str]) -> Iterator[Path]:
         yield folder
         write_checked(folder, names)
         if target.is_dir():  # made by the user, with some of the files in it
+            sync_tree(folder)
             for name in [*names, CHECKED]:
                 os.replace(folder / name, target / name)
+            sync(target)
 
 
 def has_files(folder: Path, files: Mapping[str, str]) -> bool:
@@ -102,7 +104,9 @@ def replace_text(path: Path, text: str) -> None:
     """Replace a file that another process may be reading. Raises OSError, unlike `atomic.write_text`."""
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.write_text(text, encoding="utf-8")
+    sync(new)
     os.replace(new, path)
+    sync(path.parent)
 
 
 def git_blob_of(path: Path) -> str:

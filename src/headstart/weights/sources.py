@@ -7,6 +7,7 @@ from collections.abc import Collection, Generator
 from dataclasses import replace
 from pathlib import Path
 
+from headstart.checksums import check_sums
 from headstart.config import cache_home, pick
 from headstart.encoders.base import PRECISIONS
 from headstart.errors import CheckpointError, ConfigError
@@ -98,6 +99,7 @@ def open_files(paths: tuple[Path, ...], words: Collection[str] | None) -> Genera
         raise CheckpointError(f"{path}: is neither a file nor a folder; wanted {KINDS_OF_SOURCE}.")
     if (path / "config.toml").is_file():
         return load_run(path)
+    check_sums(path, foreign=True)
     if is_huggingface(path):
         return read_huggingface(path)
     elmo = find_elmo(path)
