@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import random
 import signal
@@ -214,6 +215,9 @@ class ThreadRanks(Alone):
 
     def published(self, key: str) -> Any:
         return self.board.get(key)
+
+    def claim(self, key: str) -> bool:
+        return next(self.board.setdefault(("claims", key), itertools.count())) == 0
 
     def exchange(self, mine: bytes, among: Sequence[int], receivers: Collection[int]) -> list[bytes]:
         for receiver in receivers:

@@ -27,6 +27,7 @@ from headstart.errors import CheckpointError, ConfigError
 from headstart.pretraining import sharded
 from headstart.pretraining.loop import Step
 from headstart.progress import Notice
+from headstart.training import shared_folder
 from headstart.training.tensors import read_tensors
 
 
@@ -147,10 +148,10 @@ def test_one_process_has_nothing_to_divide(corpus: Path, tmp_path: Path) -> None
 def test_a_folder_that_another_machine_does_not_see_is_refused(
     tmp_path: Path, in_threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharded, "SIGHT_SECONDS", 0.0)
+    monkeypatch.setattr(shared_folder, "SIGHT_SECONDS", 0.0)
 
     def work(ranks) -> bool:
-        with sharded.marked(tmp_path) as mark:
+        with shared_folder.marked(tmp_path) as mark:
             if ranks.launch.is_first:
                 with pytest.raises(CheckpointError, match=r"machine 0 does not see this folder.*leave --shard out"):
                     sharded.all_see(mark, ranks)

@@ -25,12 +25,11 @@ from headstart.text.documents import TextConfig, content_key, discover
 from headstart.text.jobs import TOKENISE
 from headstart.text.tokenise import make_shards, stages_of, tokenise_files
 from headstart.text.tokenizer import Tokenizer, load_tokenizer
+from headstart.training.coordination import POLL_SECONDS, raise_refusal
 from headstart.training.ranks import Ranks
 
-POLL_SECONDS = 0.1
 EXPLAINING_SECONDS = 60.0
 """For a process that has stopped with an error to say which one."""
-REFUSED = "refused"
 
 
 @dataclass(slots=True)
@@ -134,13 +133,6 @@ def why_left(ranks: Ranks) -> HeadstartError:
         raise_refusal(ranks)
         time.sleep(POLL_SECONDS)
     return LostProcessError("A process on another machine has stopped, and has not said why.")
-
-
-def raise_refusal(ranks: Ranks) -> None:
-    """The mistake that another process has found, if one has."""
-    refused = ranks.published(REFUSED)
-    if refused is not None:
-        raise HeadstartError(refused)
 
 
 def contents(sources: Sequence[str], valid: Sequence[str] | None) -> list[str | None]:

@@ -22,11 +22,12 @@ from headstart.errors import EndedElsewhereError, HeadstartError, LostProcessErr
 from headstart.pretraining.events import Joined
 from headstart.pretraining.learner import Learner, StepResult
 from headstart.pretraining.neural import DivergedError
-from headstart.pretraining.sharded import ShardedLearner, all_see, marked, sharded
+from headstart.pretraining.sharded import ShardedLearner, all_see, sharded
 from headstart.progress import Progress
 from headstart.training.ranks import Ranks
 from headstart.training.run import CheckpointNote, RunDirectory
 from headstart.training.saved_tensors import SavedTensors
+from headstart.training.shared_folder import marked
 from headstart.training.tensors import check_state
 
 

@@ -12,10 +12,8 @@ from headstart.config import Table, resolve, settings_of
 from headstart.errors import DataError, EndedElsewhereError, HeadstartError
 from headstart.pretraining.base import RunConfig, Workplace
 from headstart.pretraining.dividing import (
-    REFUSED,
     TaskEndedError,
     help_with_task,
-    raise_refusal,
     task_key,
     tokenizer_from,
 )
@@ -27,9 +25,9 @@ from headstart.progress import Progress
 from headstart.text.documents import discover
 from headstart.text.tokenise import Corpora, files_of, open_corpora, prepare
 from headstart.text.tokenizer import Tokenizer
+from headstart.training.coordination import POLL_SECONDS, awaited, raise_refusal, refuse, until_ended
 from headstart.training.ranks import Ranks
 
-POLL_SECONDS = 0.1
 RUN = "run"
 
 
@@ -80,7 +78,7 @@ def join_run(place: Workplace) -> Generator[Joined | Progress, None, None]:
     except EndedElsewhereError:
         raise
     except HeadstartError as error:
-        ranks.publish(REFUSED, f"Process {ranks.launch.rank}, on machine {ranks.launch.machine}: {error}")
+        refuse(ranks, error)
         yield from until_ended(ranks)
         raise
     if learner is not None:
@@ -143,26 +141,6 @@ def prepare_again(
             "files, or a cache that they share (HEADSTART_HOME)."
         )
     return corpora
-
-
-def awaited(ranks: Ranks, *keys: str) -> Generator[Progress, None, Any]:
-    """What is published under the first of these keys, or None if the first process ends before that."""
-    while True:
-        for key in keys:
-            value = ranks.published(key)
-            if value is not None:
-                return value
-        if ranks.ended():
-            return None
-        yield Progress("waiting for the first process", 0, 0, "")
-        time.sleep(POLL_SECONDS)
-
-
-def until_ended(ranks: Ranks) -> Generator[Progress, None, None]:
-    """Let the first process say what it has been told: it raises EndedElsewhereError when that has happened."""
-    while not ranks.ended():
-        yield Progress("waiting for the first process", 0, 0, "")
-        time.sleep(POLL_SECONDS)
 
 
 def prepared(machine: int) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from headstart.atomic import PARTIAL, sha256_of
+from headstart.atomic import sha256_of
 from headstart.cores import torch_products
 from headstart.errors import CheckpointError, ConfigError
 from headstart.pretraining.learner import Learner, StepResult
@@ -31,9 +28,8 @@ from headstart.training.sharding import (
     shard,
     whole,
 )
+from headstart.training.shared_folder import is_seen
 
-SIGHT_SECONDS = 10.0
-"""A network file system may show a new file to other machines only after a while."""
 DIGEST_BYTES = 32
 
 
@@ -150,26 +146,11 @@ def sharded(learner: Learner) -> ShardedLearner[Any]:
 
 def all_see(mark: Path, ranks: Ranks) -> bool:
     """Whether all processes see this file of the run's folder; raises CheckpointError in the first one if not."""
-    launch, problem = ranks.launch, None
-    deadline = time.monotonic() + SIGHT_SECONDS
-    while not mark.is_file():
-        if time.monotonic() > deadline:
-            problem = (
-                f"{mark.parent}: machine {launch.machine} does not see this folder, but with --shard every process "
-                "writes its part of the checkpoints. Give an --out on a file system that all machines share, or leave "
-                "--shard out."
-            )
-            break
-        time.sleep(0.1)
+    problem = None
+    if not is_seen(mark):
+        problem = (
+            f"{mark.parent}: machine {ranks.launch.machine} does not see this folder, but with --shard every process "
+            "writes its part of the checkpoints. Give an --out on a file system that all machines share, or leave "
+            "--shard out."
+        )
     return agree(ranks, problem)
-
-
-@contextmanager
-def marked(folder: Path) -> Iterator[Path]:
-    """A new file in this folder, by which others can tell that they see the same one."""
-    mark = folder.resolve() / f"{uuid.uuid4().hex}{PARTIAL}"
-    mark.touch()
-    try:
-        yield mark
-    finally:
-        mark.unlink(missing_ok=True)

@@ -76,6 +76,10 @@ class Ranks(Protocol):
         """A value that some process has published, None before that."""
         ...
 
+    def claim(self, key: str) -> bool:
+        """Whether this process is the first one that asks for it."""
+        ...
+
     def ended(self) -> bool:
         """Whether the first process has; EndedElsewhereError if it was an error that ended it."""
         ...
@@ -118,6 +122,9 @@ class Alone:
 
     def published(self, key: str) -> Any:
         return None
+
+    def claim(self, key: str) -> bool:
+        return True
 
     def ended(self) -> bool:
         return False
@@ -200,6 +207,10 @@ class Together:
     def published(self, key: str) -> Any:
         with watched():
             return json.loads(self.store.get(key)) if self.store.check([key]) else None
+
+    def claim(self, key: str) -> bool:
+        with watched():
+            return self.store.add(f"claims of {key}", 1) == 1
 
     def ended(self) -> bool:
         failed = self.published(ENDED)

@@ -1,0 +1,81 @@
+"""Two processes played by threads: a mistake of one is raised by the first, and the end of the first is that of all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from headstart.errors import DataError, EndedElsewhereError, HeadstartError
+from headstart.progress import result_of
+from headstart.training.coordination import Every, awaited, helping, leading
+from headstart.training.ranks import ENDED, Alone
+
+
+def steps(count: int, closed: list[str] | None = None) -> Generator[int, None, str]:
+    try:
+        for number in range(count):
+            time.sleep(0.01)
+            yield number
+        return "done"
+    finally:
+        if closed is not None:
+            closed.append("closed")
+
+
+def test_alone_the_events_and_the_result_are_those_of_the_job() -> None:
+    assert list(leading(Alone(), steps(3))) == [0, 1, 2]
+    assert result_of(leading(Alone(), steps(3))) == "done"
+
+
+def test_a_mistake_of_another_process_is_raised_by_the_first_one_and_ends_both(in_threads: Any) -> None:
+    closed: list[str] = []
+
+    def mistaken() -> Generator[int, None, None]:
+        yield 0
+        raise DataError("b.txt: is empty.")
+
+    def work(ranks: Any) -> None:
+        if ranks.launch.is_first:
+            with pytest.raises(HeadstartError, match=r"^Process 1, on machine 0: b.txt: is empty\.$"):
+                result_of(leading(ranks, steps(10_000, closed)))
+            ranks.board[ENDED] = True
+        else:
+            with pytest.raises(EndedElsewhereError):
+                result_of(helping(ranks, mistaken()))
+
+    in_threads(2, work)
+    assert closed == ["closed"]
+
+
+def test_the_others_end_when_the_first_one_does_and_give_their_result_when_it_does_not(in_threads: Any) -> None:
+    closed: list[str] = []
+
+    def work(ranks: Any) -> Any:
+        if ranks.launch.is_first:
+            return time.sleep(0.3)
+        return result_of(helping(ranks, steps(10_000, closed)))
+
+    assert in_threads(2, work) == [None, None]
+    assert closed == ["closed"]
+
+    def longer(ranks: Any) -> Any:
+        if ranks.launch.is_first:
+            return result_of(awaited(ranks, "finished"))
+        result = result_of(helping(ranks, steps(3)))
+        ranks.publish("finished", result)
+        return result
+
+    assert in_threads(2, longer) == ["done", "done"]
+
+
+def test_what_is_claimed_belongs_to_one_process(in_threads: Any) -> None:
+    claimed = in_threads(3, lambda ranks: [number for number in range(50) if ranks.claim(f"cell/{number}")])
+    assert sorted(number for own in claimed for number in own) == list(range(50))
+
+
+def test_something_is_due_once_in_its_time() -> None:
+    every = Every(60.0)
+    assert [every.is_due() for _ in range(3)] == [True, False, False]
