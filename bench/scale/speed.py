@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from bench.scale.launched import Launched, Machines
@@ -40,10 +39,15 @@ class Training:
 
 
 def seconds_per_step(run: Path) -> float:
-    """The median over the steps between the first few and the last one, which is evaluated."""
+    """The median over stretches of a quarter of the steps, between the first few and the last one, which is evaluated.
+
+    The log has hundredths of a second, and single steps may take a tenth.
+    """
     lines = (json.loads(line) for line in (run / "log.jsonl").read_text().splitlines() if '"loss"' in line)
     moments = [line["elapsed"] for line in lines][WARMING:-1]
-    return statistics.median(after - before for before, after in pairwise(moments))
+    steps = max(1, len(moments) // 4)
+    stretches = zip(moments, moments[steps:], strict=False)
+    return statistics.median((after - before) / steps for before, after in stretches)
 
 
 def alone(training: Training, folder: Path, threads: int, cores: str | None = None) -> float:

@@ -15,7 +15,7 @@ TOKENS = 256 * 512
 PIECES, LENGTH, MASKED = 30_522, 512, 0.15
 PIECES_PER_WORD = 1.3
 """Marks included; of reviews and novels with a vocabulary of 30,522."""
-BYTES_PER_PIECE, BYTES_PER_WORD = 2.4, 5.8
+BYTES_PER_PIECE, BYTES_PER_WORD = 2.4, 5.6
 """On disk: ids of two bytes with where sentences and documents end; text."""
 DAY = 86_400.0
 SERVER = 20.0
