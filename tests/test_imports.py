@@ -14,7 +14,7 @@ import headstart
 SOURCE = Path(headstart.__file__).parent
 # From the ground up: a room imports rooms of lower layers, and rooms before it in its own.
 LAYERS = {
-    "foundation": ["errors", "atomic", "config", "progress", "metrics", "cores"],
+    "foundation": ["errors", "atomic", "checksums", "config", "progress", "metrics", "cores"],
     "text": ["text"],
     "rows": ["batches"],
     "encoders": ["encoders"],
@@ -25,7 +25,7 @@ LAYERS = {
     "command line": ["serving", "cli"],
 }
 FLOW = [room for rooms in LAYERS.values() for room in rooms]
-WITHOUT_TORCH = ["errors", "atomic", "config", "progress", "metrics", "text", "report"]
+WITHOUT_TORCH = ["errors", "atomic", "checksums", "config", "progress", "metrics", "text", "report"]
 
 
 def room_of(path: Path) -> str:

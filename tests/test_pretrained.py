@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 import headstart
 from headstart import pretrained as module
+from headstart.checksums import SUMS
 from headstart.encoders.registry import ENCODERS
 from headstart.errors import CheckpointError, ConfigError, DataError, HeadstartError
 from headstart.pretrained import Pretrained, load_run, save_run, weights_of
@@ -132,6 +133,7 @@ def test_an_unknown_head_or_one_of_another_encoder_is_refused(
     weights = tmp_path / "run" / "weights.safetensors"
     tensors = load_file(weights)
     save_file({name.replace("next.", f"{renamed}."): value for name, value in tensors.items()}, weights)
+    (tmp_path / "run" / SUMS).unlink()
     with pytest.raises(CheckpointError, match=message):
         load_run(tmp_path / "run")
 
@@ -213,6 +215,7 @@ def test_a_damaged_configuration_is_told_before_memory_is_taken(
     text = (run / "config.toml").read_text(encoding="utf-8")
     assert old in text
     (run / "config.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    (run / SUMS).unlink()
     with pytest.raises(HeadstartError, match=message):
         load_run(run)
 
@@ -224,5 +227,6 @@ def test_a_run_without_its_shape_is_refused_by_name(
     save_run(opened(pretrained_runs, kind), tmp_path / "run", {}, "")
     config = tmp_path / "run" / "config.toml"
     config.write_text(config.read_text().replace("[encoder]", "[other]"))
+    (tmp_path / "run" / SUMS).unlink()
     with pytest.raises(CheckpointError, match=r"config\.toml: has no section \[encoder\]"):
         load_run(tmp_path / "run")

@@ -76,8 +76,14 @@ def make_folder(path: Path) -> None:
     """Make a folder and those above it, so that they are there after a power loss."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
-    for folder in reversed(missing):
-        sync(folder.parent)
+    try:
+        for folder in reversed(missing):
+            sync(folder.parent)
+    except OSError:
+        for folder in missing:
+            with suppress(OSError):  # another process may use it already
+                folder.rmdir()
+        raise
 
 
 def write_text(path: Path, text: str, advice: str = ADVICE) -> None:

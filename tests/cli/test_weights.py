@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import headstart
+from headstart.checksums import SUMS
 from headstart.progress import result_of
 
 
@@ -23,7 +24,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_in_and_out_again(pretrained_runs: dict[str, Path], tmp_path: Path) -> None:
     out = run("export", pretrained_runs["bert"], "--to", "hf", "--out", tmp_path / "hf")
     assert (out.returncode, out.stderr) == (0, "")
-    assert "config.json, model.safetensors, tokenizer.json" in out.stdout
+    assert "config.json, headstart.sha256, model.safetensors, tokenizer.json" in out.stdout
     back = run("import", tmp_path / "hf", "--out", tmp_path / "run")
     assert back.returncode == 0, back.stderr
     assert "(encoder, masked, next); see" in back.stdout
@@ -56,7 +57,8 @@ def test_an_imported_run_serves_where_a_run_is_asked_for(
 
 
 def spoilt(folder: Path, how: str) -> Path:
-    """A Hugging Face folder with one thing wrong."""
+    """A Hugging Face folder of another tool, without checksums, with one thing wrong."""
+    (folder / SUMS).unlink()
     weights, config = folder / "model.safetensors", json.loads((folder / "config.json").read_text())
     if how == "truncated":
         weights.write_bytes(weights.read_bytes()[:-100])

@@ -12,7 +12,14 @@ import headstart
 from headstart.pretraining import session
 from headstart.pretraining.events import Finished
 
+BUSY_SHARE = session.BUSY_SHARE
 SETTINGS = {"encoder.cell": 16, "encoder.projection": 8, "training.batch": 200}
+
+
+@pytest.fixture(autouse=True)
+def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else the machine is doing during these tests is no part of what they ask."""
+    monkeypatch.setattr(session, "BUSY_SHARE", 0.0)
 
 
 def finished(corpus: Path, out: Path, **length: object) -> Finished:
@@ -36,6 +43,7 @@ def test_a_run_that_trained_as_it_was_meant_to_says_nothing(corpus: Path, tmp_pa
 
 
 def test_a_busy_machine(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "BUSY_SHARE", BUSY_SHARE)
     monkeypatch.setattr(session.CoreUsage, "share", lambda self: 0.2)
     (shortfall,) = finished(corpus, tmp_path / "run", epochs=0.5).shortfalls
     assert "got 20 % of the time" in shortfall

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import headstart
+from headstart.checksums import SUMS
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.pretrained import Pretrained
 from headstart.progress import Notice, result_of
@@ -208,6 +209,7 @@ def test_a_classifier_that_was_never_trained_refuses(
     run("scratch", "frozen", labelled, tmp_path / "run")
     config = tmp_path / "run" / "config.toml"
     config.write_text(config.read_text().replace("trained = true", "trained = false"))
+    (tmp_path / "run" / SUMS).unlink()
     with pytest.raises(CheckpointError, match="never trained"):
         load_classifier(tmp_path / "run").predict(NEW_TEXTS)
 

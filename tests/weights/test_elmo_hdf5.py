@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from headstart.checksums import SUMS
 from headstart.encoders.elmo import Elmo, ElmoConfig
 from headstart.encoders.static import Static, StaticConfig
 from headstart.errors import CheckpointError, ConfigError
@@ -104,7 +105,7 @@ def datasets(path: Path) -> dict[str, Any]:
 def test_what_is_written_comes_back_to_the_bit(changes: dict[str, Any], tmp_path: Path) -> None:
     made, folder = written(tmp_path / "elmo", **changes)
     assert_same(made, read_back(folder))
-    assert sorted(path.name for path in folder.iterdir()) == ["options.json", "weights.hdf5"]
+    assert sorted(path.name for path in folder.iterdir()) == [SUMS, "options.json", "weights.hdf5"]
     assert list(tmp_path.iterdir()) == [folder]
 
 

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from headstart.checksums import SUMS
 from headstart.config import cache_home
 from headstart.encoders.bert import BERT_SIZES, Bert, BertConfig
 from headstart.encoders.static import Static, StaticConfig
@@ -451,7 +452,8 @@ def test_written_and_read_again_is_the_same_bit_for_bit(tmp_path: Path, heads: t
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     write_huggingface(again, tmp_path / "twice")
     files = sorted(path.name for path in (tmp_path / "once").iterdir())
-    assert files == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    expected_files = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert files == sorted([*expected_files, SUMS])
     assert all((tmp_path / "once" / name).read_bytes() == (tmp_path / "twice" / name).read_bytes() for name in files)
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from headstart.batches.rows import TextBatch, collate, text_row
+from headstart.checksums import SUMS
 from headstart.encoders.base import Encoder
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.encoders.elmo import Elmo, ElmoConfig
@@ -300,6 +301,7 @@ def test_the_folder_says_what_it_holds(tmp_path: Path) -> None:
         "tokenizer.json",
         "tokenizer_config.json",
         "vocab.txt",
+        SUMS,
     }
     model = onnx.load(tmp_path / "out" / "model.onnx")
     metadata = {entry.key: entry.value for entry in model.metadata_props}
