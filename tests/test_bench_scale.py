@@ -12,13 +12,14 @@ pytest.importorskip("bench", reason="bench/ is importable from the repository's 
 
 from bench.scale import tables
 from bench.scale.cost import fitted
-from bench.scale.model import Machine, Network, bert_network, step_time
+from bench.scale.model import Machine, Network, Reading, bert_network, preparing_seconds, step_time
 from bench.scale.speed import seconds_per_step
 
 from headstart.encoders.bert import Bert, BertConfig
 from headstart.heads.language_model import MaskedLMHead
 
 MACHINE = Machine(flops=1e9, updates=1e6, share_of_link=0.5, hidden=0.3, exchange_seconds=0.001)
+READING = Reading(read=1e8, prepared=1e6)
 NETWORK = Network(parameters=1_000_000, flops=1e6)
 
 
@@ -65,11 +66,29 @@ def test_the_network_has_as_many_parameters_as_the_one_that_is_trained() -> None
 
 
 def test_the_tables_have_a_row_for_every_number_of_machines() -> None:
-    found = {"machine": asdict(MACHINE), "checks": [
-        {"size": "mini", "tokens": 1024, "megabits": 50.0, "predicted": 1.1, "measured": 1.0}]}  # fmt: skip
+    check = {"size": "mini", "tokens": 1024, "megabits": 50.0, "shard": True, "predicted": 1.1, "measured": 1.0}
+    found = {"machine": asdict(MACHINE), "checks": [check], "peaks": {"alone": 2e9}, "reading": asdict(READING)}
     text = tables.tables(found)
-    assert "| BERT mini, 1,024 pieces, 50 Mbit/s | 1.10 s | 1.00 s | +10 % |" in text
-    assert all(text.count(f"\n| {machines} |") == 2 for machines in tables.MACHINES)
+    assert "| BERT mini, 1,024 pieces, 50 Mbit/s, `--shard` | 1.10 s | 1.00 s | +10 % |" in text
+    assert "| alone | 2.00 GB |" in text
+    assert all(text.count(f"\n| {machines} |") == 3 for machines in tables.MACHINES)
+    assert "| 1 billion words | 6 GB |" in text
+
+
+def test_local_steps_divide_what_travels_and_hide_nothing() -> None:
+    found = step_time(NETWORK, MACHINE, tokens=3_000, machines=4, megabits=16.0, local_steps=6)
+    assert found.waiting == pytest.approx(6.006 / 6)
+
+
+def test_preparing_is_bound_by_the_cores_or_by_reading() -> None:
+    """1 GB: 1,000 s of one core; two readings take 20 s, whatever the cores."""
+    assert preparing_seconds(1e9, READING, cores=10) == 100.0
+    assert preparing_seconds(1e9, READING, cores=1_000) == 20.0
+
+
+def test_a_process_of_a_sharded_model_holds_its_share_of_the_parameters() -> None:
+    whole, half = (tables.memory_bytes("base", 2, shard=shard) for shard in (False, True))
+    assert whole - half == 8 * tables.network("base").parameters
 
 
 def test_the_time_of_a_step_leaves_out_the_first_ones_and_the_last(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,18 +19,27 @@ from pathlib import Path
 
 import torch
 
-from bench.scale.model import BACKWARD, Machine, Network, bert_network, step_time
-from bench.scale.speed import Training, alone, apart
+from bench.scale.model import BACKWARD, Machine, Network, Reading, bert_network, step_time
+from bench.scale.peaks import peaks
+from bench.scale.preparing import seconds_before_training
+from bench.scale.speed import RUN, Training, alone, apart, run_alone
 from bench.scale.tables import tables
 from headstart.encoders.bert import BERT_SIZES, BertConfig
+from headstart.text.documents import TextConfig, settle_layout
+from headstart.text.jobs import read_jobs
 from headstart.training.optim import AdamW, OptimizerConfig
 
 PIECES, LENGTH, MASKED = 12_000, 128, 0.15
 SIZE, TOKENS = "small", 4096
 FITTED = (400.0, 100.0)
 """Rates of the cable, in megabits a second, that the model is fitted to; in both, gradients are waited for."""
-CHECKS = (("small", 4096, 200.0), ("small", 8192, 100.0), ("mini", 1024, 100.0))
-"""(size, tokens in the batch, megabits a second): predicted, then measured."""
+CHECKS = (
+    ("small", 4096, 200.0, False),
+    ("small", 8192, 100.0, False),
+    ("mini", 1024, 100.0, False),
+    ("small", 4096, 200.0, True),
+)
+"""(size, tokens in the batch, megabits a second, whether sharded): predicted, then measured."""
 STEPS = 8
 BASE_TOKENS, BASE_STEPS = 4096, 7
 
@@ -75,11 +85,12 @@ def measured(text: Path, folder: Path) -> dict[str, object]:
     two = {rate: told(f"two, {rate:g} Mbit/s", apart(training(SIZE, TOKENS, text), folder, rate)) for rate in FITTED}
     core = fitted(network(SIZE), TOKENS, one, two, updates)
     checks = []
-    for size, tokens, rate in CHECKS:
-        expected = step_time(network(size), core, tokens=tokens, machines=2, megabits=rate).total
-        steps = STEPS if size == SIZE else 4 * STEPS
-        seconds = told(f"{size}, {tokens}, {rate:g} Mbit/s", apart(training(size, tokens, text, steps), folder, rate))
-        checks.append({"size": size, "tokens": tokens, "megabits": rate, "predicted": expected, "measured": seconds})
+    for size, tokens, rate, shard in CHECKS:
+        expected = step_time(network(size), core, tokens=tokens, machines=2, megabits=rate, shard=shard).total
+        run = training(size, tokens, text, STEPS if size == SIZE else 4 * STEPS)
+        what = {"size": size, "tokens": tokens, "megabits": rate, "shard": shard}
+        seconds = told(f"{what}", apart(run, folder, rate, ["--shard"] if shard else ()))
+        checks.append({**what, "predicted": expected, "measured": seconds})
     settings = (f"training.batch={BASE_TOKENS}", f"objective.length={LENGTH}", f"tokenizer.size={PIECES}")
     base = Training("bert", "base", text, BASE_STEPS, settings)
     whole = told("base, both cores", alone(base, folder, threads=2))
@@ -90,6 +101,8 @@ def measured(text: Path, folder: Path) -> dict[str, object]:
         "checks": checks,
         "base": {"tokens": BASE_TOKENS, "seconds": whole, "precision": "bfloat16 where the processor multiplies it"},
         "machine": asdict(whole_machine(core, whole)),
+        "reading": asdict(reading_of(text, folder)),
+        "peaks": peaks(text, folder),
     }
 
 
@@ -110,6 +123,21 @@ def update_rate(parameters: int) -> float:
         optimizer.step(1.0)
         seconds.append(time.perf_counter() - began)
     return parameters / sorted(seconds)[2]
+
+
+def reading_of(text: Path, folder: Path) -> Reading:
+    """On one core, with an empty cache."""
+    shutil.rmtree(folder / "home", ignore_errors=True)
+    run_alone(Training("bert", "tiny", text, 1), folder, threads=1, cores="0")
+    layout, _ = settle_layout([text], TextConfig())
+    began = time.perf_counter()
+    for _ in read_jobs([text], layout):
+        pass
+    took = time.perf_counter() - began
+    size = text.stat().st_size
+    found = Reading(read=size / took, prepared=size / seconds_before_training(folder / RUN))
+    print(f"text: read {found.read / 1e6:.1f} MB/s, prepared {found.prepared / 1e6:.2f} MB/s", flush=True)
+    return found
 
 
 def fitted(net: Network, tokens: int, one: float, two: dict[float, float], updates: float) -> Machine:

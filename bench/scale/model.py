@@ -54,11 +54,19 @@ BACKWARD = 2 / 3
 
 
 def step_time(
-    network: Network, machine: Machine, *, tokens: float, machines: int, megabits: float, shard: bool = False
+    network: Network,
+    machine: Machine,
+    *,
+    tokens: float,
+    machines: int,
+    megabits: float,
+    shard: bool = False,
+    local_steps: int = 1,
 ) -> StepTime:
     """tokens: in the whole batch. A ring sends every gradient twice, but for the share a machine keeps.
 
     shard: weights travel for the forward and again for the backward pass, gradients once: half as much again.
+    local_steps: after so many steps, weights are averaged in place of the gradients of each; a mean step is given.
     """
     compute = tokens * network.flops / machine.flops / machines
     update = network.parameters / machine.updates / (machines if shard else 1)
@@ -67,16 +75,29 @@ def step_time(
     rounds = 3 if shard else 2
     sent = rounds * (machines - 1) / machines * GRADIENT_BYTES * network.parameters
     travelling = sent / (machine.share_of_link * megabits * 1e6 / 8) + 2 * (machines - 1) * machine.exchange_seconds
+    if local_steps > 1:  # weights are whole only after the update: nothing hides their way
+        return StepTime(
+            compute=compute, update=update, travelling=travelling / local_steps, waiting=travelling / local_steps
+        )
     # The last bucket is full only when the backward pass is over.
     waiting = max(travelling - machine.hidden * BACKWARD * compute, 0.0)
     return StepTime(compute=compute, update=update, travelling=travelling, waiting=waiting)
 
 
-def efficiency(network: Network, machine: Machine, *, tokens: float, machines: int, megabits: float) -> float:
-    """How many times as fast as one machine, for each machine."""
-    one = step_time(network, machine, tokens=tokens, machines=1, megabits=megabits).total
-    several = step_time(network, machine, tokens=tokens, machines=machines, megabits=megabits).total
-    return one / several / machines
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was measured of preparing a text. Both rates are of one core, in bytes a second."""
+
+    read: float
+    """Blocks of text, without looking at their words."""
+    prepared: float
+    """Counted, learned from and tokenised, all in all."""
+
+
+def preparing_seconds(text_bytes: float, reading: Reading, *, cores: int) -> float:
+    """Until the shards are there. cores: of all machines. Each machine reads all of the text twice, whatever its share
+    of the work: to choose a sample for the pieces, and to tokenise."""
+    return max(2 * text_bytes / reading.read, text_bytes / reading.prepared / cores)
 
 
 def bert_network(config: BertConfig, pieces: int, *, length: int, masked: float) -> Network:

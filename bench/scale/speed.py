@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.scale.launched import Launched, Machines
 
+RUN = "run"
 WARMING = 3
 """Steps before the first one that counts: buffers are allocated in them."""
 
@@ -52,6 +53,11 @@ def seconds_per_step(run: Path) -> float:
 
 def alone(training: Training, folder: Path, threads: int, cores: str | None = None) -> float:
     """One process without torchrun. cores: those that it may use, as taskset writes them."""
+    run_alone(training, folder, threads, cores)
+    return seconds_per_step(folder / RUN)
+
+
+def run_alone(training: Training, folder: Path, threads: int, cores: str | None = None) -> None:
     out = fresh(folder)
     pinned = [] if cores is None else ["taskset", "--cpu-list", cores]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "HEADSTART_HOME": str(folder / "home")}
@@ -59,7 +65,6 @@ def alone(training: Training, folder: Path, threads: int, cores: str | None = No
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(done.stderr[-4000:])
-    return seconds_per_step(out)
 
 
 def together(training: Training, folder: Path, more: Sequence[str] = ()) -> float:
@@ -70,16 +75,16 @@ def together(training: Training, folder: Path, more: Sequence[str] = ()) -> floa
     return seconds_per_step(out)
 
 
-def apart(training: Training, folder: Path, megabits: float | None) -> float:
+def apart(training: Training, folder: Path, megabits: float | None, more: Sequence[str] = ()) -> float:
     """Two machines of a core each, and the cable between them."""
     out = fresh(folder)
     with Machines(megabits, pinned=True) as machines:
-        for one in machines.start(training.options(out), folder):
+        for one in machines.start([*training.options(out), *more], folder):
             one.ended()
     return seconds_per_step(out)
 
 
 def fresh(folder: Path) -> Path:
-    out = folder / "run"
+    out = folder / RUN
     shutil.rmtree(out, ignore_errors=True)
     return out
