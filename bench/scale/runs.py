@@ -36,7 +36,8 @@ def options(kind: str, text: Path, out: Path) -> list[str]:
 
 def losses(run: Path) -> list[float]:
     log = run / "log.jsonl"
-    lines = log.read_text().splitlines() if log.exists() else []
+    # A run that is at work, or was killed, may have written only a part of its last line.
+    lines = log.read_text().rpartition("\n")[0].splitlines() if log.exists() else []
     return [json.loads(line)["loss"] for line in lines if '"loss"' in line]
 
 
