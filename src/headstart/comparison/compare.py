@@ -140,7 +140,12 @@ def run_comparison(request: Request, ranks: Ranks) -> Generator[CompareEvent, No
         for recipe in prepared.recipes:
             out = folder.pretrained / recipe.kind
             yield from pretrain_own(
-                recipe, request.text, out, pretrainings, cache=request.cache, workers=request.workers
+                recipe,
+                request.text,
+                out,
+                cache=request.cache,
+                workers=request.workers,
+                pretrainings=pretrainings,
             )
         if len(cells.done) < cells.total():
             yield from lead_cells(cells, work_of(prepared), ranks)

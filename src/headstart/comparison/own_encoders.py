@@ -21,7 +21,7 @@ from headstart.pretraining.loop import LENGTHS
 from headstart.pretraining.pretrain import Event, pretrain
 from headstart.progress import Notice
 from headstart.report.results import RowFacts
-from headstart.training.ranks import Ranks
+from headstart.training.ranks import Alone, Ranks
 from headstart.training.run import RunDirectory
 
 
@@ -115,9 +115,16 @@ def start_pretraining(
 
 
 def pretrain_own(
-    recipe: Recipe, text: list[str], out: Path, pretrainings: Pretrainings, *, cache: Path, workers: int | None
+    recipe: Recipe,
+    text: list[str],
+    out: Path,
+    *,
+    cache: Path,
+    workers: int | None,
+    pretrainings: Pretrainings | None = None,
 ) -> Generator[RowPretraining | Event, None, None]:
     """Pretrain into `out`, or resume what is there; an encoder that is finished is not touched again."""
+    pretrainings = pretrainings or Pretrainings(Alone())
     note = finished_note(out)
     if note.exists():
         return
