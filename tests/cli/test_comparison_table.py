@@ -72,6 +72,20 @@ def test_the_table_grows_and_its_columns_stay_apart() -> None:
     assert "2 of 8 runs, about 12 s left for the rows tried so far" in shown
 
 
+def test_fits_of_other_processes_are_marked_and_leave_the_line_below_alone() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=100)
+    table = GrowingTable(console)
+    for event in (BEGAN, CellBegan("scratch", 1000, 0), CellBegan("elmo-frozen", 50, 1, process=1)):
+        table(event)
+    console.print(table.render())
+    assert out.getvalue().count("…") == 2
+    table(DONE)
+    console.print(table.render())
+    assert out.getvalue().count("…") == 3
+    assert out.getvalue().count("Scratch, 1,000 labelled examples, seed 0") == 2
+
+
 def test_what_more_examples_do_is_not_told_once_fewer_beat_scratch_with_the_most() -> None:
     elmo = [LabelsSaved("elmo", n, equals, f"ELMo {n}") for n, equals in ((50, 158), (200, None), (1000, None))]
     bert = [LabelsSaved("bert", n, equals, f"BERT {n}") for n, equals in ((50, 50), (200, 300), (1000, 1000))]

@@ -222,3 +222,12 @@ def test_a_mistake_of_another_process_is_raised_by_the_first(
 
     with pytest.raises(CheckpointError, match="and ends"):
         in_threads(2, work)
+
+
+def test_every_process_gets_the_results(in_threads: Any, examples: dict[str, Path], tmp_path: Path) -> None:
+    quick = {"transfer.fitting": {"min_steps": 2, "epochs": 1.0}, "transfer.network.width": 4}
+    asked = {**examples, "rows": ["scratch"], "labels": (4,), "seeds": 6, "settings": quick, "out": tmp_path / "out"}
+    first, second = in_threads(2, lambda ranks: result_of(compare(**asked, ranks=ranks)))
+    assert first == second
+    assert [cell.seed for cell in first.cells] == [0, 1, 2, 3, 4, 5]
+    assert not list((tmp_path / "out").glob("*.partial"))
