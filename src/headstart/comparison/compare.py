@@ -19,7 +19,7 @@ from headstart.comparison.preparing import Request, plan_of, prepare_comparison,
 from headstart.comparison.rows import check_names
 from headstart.comparison.summary import results_of, table_so_far
 from headstart.config import Section, Table, cache_home, nearest, settings_table
-from headstart.errors import ConfigError, EndedElsewhereError, HeadstartError
+from headstart.errors import ConfigError, EndedElsewhereError
 from headstart.pretraining.base import Workplace
 from headstart.pretraining.pretrain import Event, Sources, as_list
 from headstart.progress import Notice, result_of
@@ -28,9 +28,9 @@ from headstart.report.plots import learning_curve
 from headstart.report.results import Comparison
 from headstart.report.results_json import comparison_to_json, read_comparison
 from headstart.tasks import task_class
-from headstart.training.coordination import awaited, helping, leading, until_ended
+from headstart.training.coordination import awaited, helping, leading, polling, until_ended
 from headstart.training.machine import available_cores
-from headstart.training.presence import arrive, leave
+from headstart.training.presence import present
 from headstart.training.ranks import Alone, Ranks
 from headstart.training.schedule import as_seconds
 from headstart.weights.sources import labelled_file
@@ -108,7 +108,7 @@ def compare(
 
     if not ranks.launch.is_first:
         return join_comparison(asked, ranks)
-    return leading(ranks, run_comparison(asked(), ranks))
+    return lead_comparison(asked(), ranks)
 
 
 def check_settings(given: Table) -> None:
@@ -122,6 +122,15 @@ def check_settings(given: Table) -> None:
             raise ConfigError(
                 f"'{where}.how' cannot be set in a comparison: each row has its own. Choose rows with --rows."
             )
+
+
+def lead_comparison(request: Request, ranks: Ranks) -> Generator[CompareEvent, None, Comparison]:
+    with present(ranks) as watch:
+        try:
+            return (yield from polling(leading(ranks, run_comparison(request, ranks)), watch.poll))
+        except GeneratorExit:
+            watch.raise_lost()  # torchrun stops all processes when one has died
+            raise
 
 
 def run_comparison(request: Request, ranks: Ranks) -> Generator[CompareEvent, None, Comparison]:
@@ -160,14 +169,9 @@ def run_comparison(request: Request, ranks: Ranks) -> Generator[CompareEvent, No
 
 def join_comparison(asked: Callable[[], Request], ranks: Ranks) -> Generator[CompareEvent, None, Comparison]:
     """All that any process but the first does; EndedElsewhereError where the comparison ends before it is done."""
-    arrive(ranks)
-    try:
-        out = yield from helping(ranks, help_comparison(asked, ranks))
-        yield from until_ended(ranks)
-    except (GeneratorExit, HeadstartError):
-        leave(ranks)
-        raise
-    leave(ranks)
+    with present(ranks) as watch:
+        out = yield from polling(helping(ranks, help_comparison(asked, ranks)), watch.poll)
+        yield from polling(until_ended(ranks), watch.poll)
     if out is None or ranks.published(COMPARED) is None:
         raise EndedElsewhereError("The comparison was stopped.")
     return read_comparison(out / "results.json")

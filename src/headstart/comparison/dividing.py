@@ -20,7 +20,6 @@ from headstart.errors import CheckpointError, EndedElsewhereError
 from headstart.progress import Notice, Progress
 from headstart.report.results import Cell
 from headstart.training.coordination import POLL_SECONDS, polling
-from headstart.training.presence import raise_lost
 from headstart.training.ranks import Ranks
 from headstart.training.shared_folder import is_seen, marked
 from headstart.transfer.config import TransferConfig
@@ -161,21 +160,16 @@ def lead_cells(cells: Cells, work: Work, ranks: Ranks) -> Generator[CellEvent, N
                         f"{path}: was written by process {rank}, and cannot be read by the first one."
                     )
                 yield cells.add(cell, world)
-        raise_lost(ranks)
 
-    try:
-        while len(cells.done) < cells.total():
-            place = claims.next()
-            if place is not None:
-                cell = yield from polling(fit_cell(cells, place, work, claims), heard)
-                yield cells.add(cell, world)
-                continue
-            yield from heard()
-            yield Progress("waiting for the other processes", len(cells.done), cells.total(), "fits")
-            time.sleep(POLL_SECONDS)
-    except GeneratorExit:
-        raise_lost(ranks)  # torchrun stops all processes when one has died
-        raise
+    while len(cells.done) < cells.total():
+        place = claims.next()
+        if place is not None:
+            cell = yield from polling(fit_cell(cells, place, work, claims), heard)
+            yield cells.add(cell, world)
+            continue
+        yield from heard()
+        yield Progress("waiting for the other processes", len(cells.done), cells.total(), "fits")
+        time.sleep(POLL_SECONDS)
 
 
 def help_with_cells(
