@@ -24,6 +24,9 @@ from bench.scale.launched import Launched
 
 ENCODER = "words-mini"
 ROWS = "scratch,static-frozen"
+CELLS = 8
+STARTING = 0.25
+"""Of the kills: at a moment while the processes start, before or between their fits."""
 MEASURED = frozenset({"seconds", "advice"})
 """Keys of results.json with times; the advice names some."""
 SUBJECTS = ["The cast", "This film", "The story", "Her performance", "The music", "Every scene"]
@@ -80,17 +83,29 @@ def alone(folder: Path) -> None:
 
 
 def killed(folder: Path, number: int, seconds: float, rng: random.Random) -> tuple[Path, str]:
-    """SIGKILL to a worker drawn at random, one to three times, at moments drawn at random."""
+    """SIGKILL to a worker drawn at random, once or twice: in a fit drawn at random, or while they start."""
     out, how = folder / f"killed-{number}", []
     with Launched(options(folder, out), folder, restarts=3) as launched:
-        for _ in range(rng.randint(1, 3)):
-            time.sleep(rng.uniform(0.2, seconds))
-            done = len(list((out / "cells").glob("*.json")))
+        for _ in range(rng.randint(1, 2)):
+            if rng.random() < STARTING:
+                time.sleep(rng.uniform(0, seconds / 2))
+            else:
+                wait_for(out, rng.randrange(min(cells_done(out), CELLS - 1), CELLS), launched)
+                time.sleep(rng.uniform(0, 0.5))
             rank = launched.kill(rng)
             if rank is not None:
-                how.append(f"process {rank} after {done} cells")
+                how.append(f"process {rank} after {cells_done(out)} fits")
         launched.ended()
     return out, f"killed {', '.join(how) or 'none (it had ended)'}"
+
+
+def cells_done(out: Path) -> int:
+    return len(list((out / "cells").glob("*.json")))
+
+
+def wait_for(out: Path, cells: int, launched: Launched) -> None:
+    while cells_done(out) < cells and launched.process.poll() is None:
+        time.sleep(0.01)
 
 
 def told(case: str, out: Path, whole: Path) -> bool:
