@@ -160,7 +160,8 @@ class GrowingTable(ComparedLines):
         self.status = f"pretraining: {100 * step.progress:.0f} %, {figures(step, self.unit)}"
 
     def reading(self, reading: Progress) -> None:
-        self.status = f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %"
+        share = f": {100 * reading.done / max(1, reading.total):.0f} %" if reading.unit else ""
+        self.status = f"{reading.stage}{share}"
 
     def fill(self, table: list[MeanSoFar]) -> None:
         for entry in table:

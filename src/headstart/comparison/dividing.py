@@ -168,7 +168,7 @@ def lead_cells(cells: Cells, work: Work, ranks: Ranks) -> Generator[CellEvent, N
             yield cells.add(cell, world)
             continue
         yield from heard()
-        yield Progress("waiting for the other processes", len(cells.done), cells.total(), "fits")
+        yield Progress("waiting for the other processes", 0, 0, "")
         time.sleep(POLL_SECONDS)
 
 
