@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import json
@@ -21,7 +22,7 @@ from headstart.encoders.base import Encoder
 from headstart.encoders.registry import ENCODERS
 from headstart.errors import EndedElsewhereError
 from headstart.training.launch import Launch
-from headstart.training.ranks import ENDED, Alone
+from headstart.training.ranks import ENDED, STOP, Alone
 
 # The tests' matrices are so small that a second thread only waits for the first.
 torch.set_num_threads(1)
@@ -188,7 +189,12 @@ class ThreadRanks(Alone):
     ) -> None:
         per_machine = per_machine or world
         self.launch = Launch(rank, world, rank % per_machine, rank // per_machine, -(-world // per_machine))
-        self.barrier, self.board = barrier, board
+        self.barrier, self.board, self.scope = barrier, board, ""
+
+    def scoped(self, name: str) -> ThreadRanks:
+        inner = copy.copy(self)
+        inner.scope = name
+        return inner
 
     def sum_(self, tensors: Sequence[torch.Tensor]) -> None:
         everyone = self._exchanged(tensors)
@@ -211,13 +217,13 @@ class ThreadRanks(Alone):
         return everyone
 
     def publish(self, key: str, value: Any) -> None:
-        self.board[key] = json.loads(json.dumps(value))
+        self.board[self.scope + key] = json.loads(json.dumps(value))
 
     def published(self, key: str) -> Any:
-        return self.board.get(key)
+        return self.board.get(self.scope + key)
 
     def claim(self, key: str) -> bool:
-        return next(self.board.setdefault(("claims", key), itertools.count())) == 0
+        return next(self.board.setdefault(("claims", self.scope, key), itertools.count())) == 0
 
     def exchange(self, mine: bytes, among: Sequence[int], receivers: Collection[int]) -> list[bytes]:
         for receiver in receivers:
@@ -230,9 +236,20 @@ class ThreadRanks(Alone):
         return self.board.setdefault(("letters", sender, receiver), SimpleQueue())
 
     def ended(self) -> bool:
-        if self.board.get(ENDED):
+        failed = self.published(ENDED)
+        if failed:
             raise EndedElsewhereError("The first process has ended, and has said why.")
-        return ENDED in self.board
+        return failed is not None
+
+    def should_stop(self, asked: bool) -> bool:
+        if self.launch.is_first:
+            return asked or self.stopping()
+        if asked:
+            self.board[STOP] = True
+        return False
+
+    def stopping(self) -> bool:
+        return STOP in self.board
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("bench", reason="bench/ is importable from the repository's folder only")
 
-from bench.scale import tables
+from bench.scale import grid, tables
 from bench.scale.cost import fitted
 from bench.scale.model import Machine, Network, Reading, bert_network, preparing_seconds, step_time
 from bench.scale.speed import seconds_per_step
@@ -96,3 +96,19 @@ def test_the_time_of_a_step_leaves_out_the_first_ones_and_the_last(tmp_path: Pat
     lines = [{"step": n, "loss": 1.0, "elapsed": moment} for n, moment in enumerate(elapsed, start=1)]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, [*lines, {"final": {}}])))
     assert seconds_per_step(tmp_path) == pytest.approx(1.0)
+
+
+def test_comparisons_are_the_same_but_for_their_times(tmp_path: Path) -> None:
+    for name, seconds, weight in (("whole", 1.0, b"a"), ("slower", 2.0, b"a"), ("other", 1.0, b"b")):
+        model = tmp_path / name / "models" / "scratch"
+        model.mkdir(parents=True)
+        (model / "weights.safetensors").write_bytes(weight)
+        results = {"cells": [{"accuracy": 0.5, "seconds": seconds}], "advice": {"sentence": f"{seconds} s"}}
+        (tmp_path / name / "results.json").write_text(json.dumps(results))
+    whole = tmp_path / "whole"
+    assert grid.difference(tmp_path / "slower", whole) == ""
+    assert grid.difference(tmp_path / "other", whole) == "another model: scratch"
+    (tmp_path / "slower" / "cell.json.1.partial").touch()
+    assert grid.difference(tmp_path / "slower", whole) == "left over: cell.json.1.partial"
+    (tmp_path / "slower" / "results.json").write_text(json.dumps({"cells": [{"accuracy": 0.6, "seconds": 1.0}]}))
+    assert grid.difference(tmp_path / "slower", whole) == "other results: cells"

@@ -1,6 +1,7 @@
 """Runs on several processes, started by torchrun: one command for each question.
 
 python -m bench.scale faults        are runs the same whose workers are killed, or whose machines lose their link?
+python -m bench.scale grid          have comparisons the same table whose workers are killed?
 python -m bench.scale efficiency    two processes against one with two threads, on this machine
 python -m bench.scale cost          a model of a step's time, fitted here and checked; what it says of more machines
 python -m bench.scale preparing     text prepared by two machines against one
@@ -12,7 +13,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUESTIONS = ("faults", "efficiency", "cost", "preparing", "vectors")
+QUESTIONS = ("faults", "grid", "efficiency", "cost", "preparing", "vectors")
 
 
 def main() -> int:

@@ -106,6 +106,14 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def taking_turns(path: Path) -> Iterator[None]:
+    """Hold a lock file, once the process that holds it has let it go."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,6 +11,7 @@ from headstart.cli.compare import saved_lines
 from headstart.cli.comparison_table import ComparedLines, GrowingTable
 from headstart.comparison.events import Began, CellBegan, CellDone, MeanSoFar
 from headstart.comparison.rows import Row, RowEncoder
+from headstart.progress import Progress
 from headstart.report.results import Baseline, Cell, LabelsSaved
 from headstart.transfer.fitting import FitStep
 
@@ -70,6 +71,23 @@ def test_the_table_grows_and_its_columns_stay_apart() -> None:
     assert "| Scratch | 100.0 % (1/2) | |" in shown
     assert "| ELMo, frozen | 100.0 % 1 collapsed | |" in shown
     assert "2 of 8 runs, about 12 s left for the rows tried so far" in shown
+
+
+def test_fits_of_other_processes_are_marked_and_leave_the_line_below_alone() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=100)
+    table = GrowingTable(console)
+    for event in (BEGAN, CellBegan("scratch", 1000, 0), CellBegan("elmo-frozen", 50, 1, process=1)):
+        table(event)
+    console.print(table.render())
+    assert out.getvalue().count("…") == 2
+    table(DONE)
+    console.print(table.render())
+    assert out.getvalue().count("…") == 3
+    assert out.getvalue().count("Scratch, 1,000 labelled examples, seed 0") == 2
+    table(Progress("waiting for the other processes", 0, 0, ""))
+    console.print(table.render())
+    assert out.getvalue().splitlines()[-2].strip() == "waiting for the other processes"
 
 
 def test_what_more_examples_do_is_not_told_once_fewer_beat_scratch_with_the_most() -> None:

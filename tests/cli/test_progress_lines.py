@@ -52,6 +52,7 @@ def test_rates_are_in_the_unit_of_the_stage() -> None:
     assert reading_figures(Progress("learning spelling", 300, 1_200, "steps"), 3.0) == "100 steps/s, 9 s left"
     assert reading_figures(Progress("reading", 6_000_000, 12_000_000), 2.0) == "3.0 MB/s, 2 s left"
     assert reading_figures(Progress("merging", 5, 0, "parts"), 1.0) == "5 parts/s, 5 so far"
+    assert reading_figures(Progress("waiting for the other processes", 0, 0, ""), 12.0) == "12 s so far"
 
 
 def test_what_is_printed_beside_a_bar_goes_where_the_output_goes(

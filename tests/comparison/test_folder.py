@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,25 @@ def test_the_best_model_stays_and_ties_keep_the_first(tmp_path: Path) -> None:
     assert [keep(folder, seed, score) for seed, score in enumerate([0.6, 0.5, 0.6, 0.7])] == ["0", "0", "0", "3"]
     note = json.loads((folder.models / "scratch.json").read_text())
     assert note == {"seed": 3, "accuracy": 0.7, "collapsed": False}
+    assert sorted(path.name for path in folder.models.iterdir()) == ["scratch", "scratch.json"]
+
+
+def test_of_equal_scores_the_earlier_seed_stays_in_whichever_order_they_come(tmp_path: Path) -> None:
+    folder = ComparisonFolder(tmp_path)
+    assert [keep(folder, seed, score) for seed, score in ((2, 0.6), (1, 0.6), (2, 0.6), (0, 0.5))] == [
+        "2",
+        "1",
+        "1",
+        "1",
+    ]
+
+
+def test_models_of_fits_that_end_at_once_are_kept_one_after_the_other(tmp_path: Path) -> None:
+    folder = ComparisonFolder(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda seed: keep(folder, seed, 0.5 + (seed % 7) / 10), range(40)))
+    assert json.loads((folder.models / "scratch.json").read_text())["seed"] == 6
+    assert (folder.models / "scratch" / "model").read_text() == "6"
     assert sorted(path.name for path in folder.models.iterdir()) == ["scratch", "scratch.json"]
 
 

@@ -24,3 +24,5 @@ def test_a_cell_takes_as_long_as_those_most_like_it() -> None:
     assert seconds_left(done, [("a", 50), ("a", 1000), ("b", 200)]) == pytest.approx(3.0 + 10.0 + 8.0)
     assert seconds_left(done, [("c", 50), ("b", 200)]) == pytest.approx(8.0)
     assert seconds_left(done, []) == 0.0
+    assert seconds_left(done, [("a", 50), ("b", 200)], processes=2) == pytest.approx(5.5)
+    assert seconds_left(done, [("b", 200)], processes=2) == pytest.approx(8.0)

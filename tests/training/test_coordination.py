@@ -10,7 +10,7 @@ import pytest
 
 from headstart.errors import DataError, EndedElsewhereError, HeadstartError
 from headstart.progress import result_of
-from headstart.training.coordination import Every, awaited, helping, leading
+from headstart.training.coordination import Every, awaited, helping, leading, scope, until_ended
 from headstart.training.ranks import ENDED, Alone
 
 
@@ -69,6 +69,34 @@ def test_the_others_end_when_the_first_one_does_and_give_their_result_when_it_do
         return result
 
     assert in_threads(2, longer) == ["done", "done"]
+
+
+def test_the_end_of_one_of_several_jobs_is_seen_and_the_next_one_goes_on(in_threads: Any) -> None:
+    def work(ranks: Any) -> list[Any]:
+        if not ranks.launch.is_first:
+            with pytest.raises(EndedElsewhereError):
+                result_of(awaited(ranks.scoped("first"), "never"))
+            return [result_of(awaited(ranks.scoped("second"), "never")), result_of(awaited(ranks, "after"))]
+        with pytest.raises(DataError), scope(ranks, "first"):
+            raise DataError("a.txt: is empty.")
+        with scope(ranks, "second"):
+            time.sleep(0.2)
+        ranks.publish("after", 1)
+        return []
+
+    assert in_threads(2, work) == [[], [None, 1]]
+
+
+def test_a_process_that_waits_leaves_when_a_stop_was_asked_for(in_threads: Any) -> None:
+    def work(ranks: Any) -> Any:
+        if ranks.launch.is_first:
+            return time.sleep(0.3)
+        ranks.should_stop(True)
+        result_of(until_ended(ranks))
+        assert not ranks.ended()
+        return result_of(awaited(ranks, "never"))
+
+    assert in_threads(2, work) == [None, None]
 
 
 def test_what_is_claimed_belongs_to_one_process(in_threads: Any) -> None:

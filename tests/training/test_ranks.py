@@ -56,6 +56,22 @@ def test_a_request_to_stop_reaches_the_first_process_and_only_that_one_stops() -
     assert not second.should_stop(False)
 
 
+def test_a_job_among_several_has_keys_and_an_end_of_its_own_but_a_stop_is_of_all() -> None:
+    store = HashStore()
+    first, second = together(0, store), together(1, store)
+    one, other = first.scoped("one"), second.scoped("one")
+    one.publish("run", 1)
+    one.publish("ended", False)
+    assert (other.published("run"), other.ended()) == (1, True)
+    assert (second.published("run"), second.ended(), second.scoped("two").ended()) == (None, False, False)
+    assert (one.claim("cell"), other.claim("cell"), second.claim("cell")) == (True, False, True)
+    assert not first.stopping()
+    other.should_stop(True)
+    assert first.stopping()
+    assert one.stopping()
+    assert first.should_stop(False)
+
+
 def test_the_others_see_how_the_first_one_ended() -> None:
     store = HashStore()
     first, second = together(0, store), together(1, store)

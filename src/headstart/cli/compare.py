@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +16,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from headstart.comparison.compare import CompareEvent
+    from headstart.comparison.events import Compared
     from headstart.report.results import Comparison, LabelsSaved
+    from headstart.training.ranks import Ranks
 
+STOPPED = 130
+"""What a shell reports for a process ended by Ctrl-C."""
 PIPE_WIDTH = 160
 NARROWEST_COLUMN = 8
 
@@ -77,46 +83,62 @@ def compare(
     from headstart.cli.weights import fetch_named
     from headstart.comparison.compare import compare as run_comparison
     from headstart.tasks import task_class
+    from headstart.training.launch import launch_of
+    from headstart.training.ranks import joined
 
-    fetch_named([train, dev, *(with_ or ())], quiet)
     flags = {"pretrain.text.one_per_line": one_per_line}
-    events = run_comparison(
-        task,
-        train=train,
-        dev=dev,
-        out=out,
-        text=text or (),
-        with_=with_ or (),
-        rows=None if rows is None else split_list(rows),
-        labels=[int(part) if part.isdecimal() else part for part in split_list(labels)],  # type: ignore[misc]
-        seeds=seeds,
-        budget=budget,
-        examples=input_settings(task_class(task), reading),
-        settings=settings_given(flags, settings),
-    )
-    watch_comparison(events, quiet)
+    with joined(launch_of(os.environ)) as ranks:
+        is_first = ranks.launch.is_first
+        if is_first:
+            fetch_named([train, dev, *(with_ or ())], quiet)
+        events = run_comparison(
+            task,
+            train=train,
+            dev=dev,
+            out=out,
+            text=text or (),
+            with_=with_ or (),
+            rows=None if rows is None else split_list(rows),
+            labels=[int(part) if part.isdecimal() else part for part in split_list(labels)],  # type: ignore[misc]
+            seeds=seeds,
+            budget=budget,
+            examples=input_settings(task_class(task), reading),
+            settings=settings_given(flags, settings),
+            ranks=ranks,
+        )
+        compared = watch_comparison(events, quiet or not is_first, ranks)
+    show_compared(compared, quiet, together=ranks.launch.joins)
 
 
-def watch_comparison(events: Generator[CompareEvent, None, Comparison], quiet: bool) -> None:
-    """Show each event, then the results; the first Ctrl-C stops with everything saved."""
+def watch_comparison(
+    events: Generator[CompareEvent, None, Comparison], quiet: bool, ranks: Ranks | None = None
+) -> Compared | None:
+    """Show each event; the first Ctrl-C stops with everything saved. None if it was stopped, or another one ends it."""
     from headstart.cli.comparison_table import watching
     from headstart.cli.stopping import stop_requests
     from headstart.comparison.events import CellDone, Compared
+    from headstart.errors import EndedElsewhereError
 
     done, compared = "", None
-    with stop_requests() as stop, watching(quiet) as show:
+    with stop_requests(ranks) as stop, watching(quiet) as show, suppress(EndedElsewhereError):
         for event in events:
             show(event)
             if isinstance(event, CellDone):
                 done = f" {event.done} of {event.total} runs are done."
             if isinstance(event, Compared):
                 compared = event
-            elif stop.asked:
+            elif stop.is_due():
                 events.close()
                 show.stopped(f"Stopped, with everything saved.{done} The same command goes on from here.")
-                raise typer.Exit(130)
-    if compared is not None:
-        show_results(compared.results, compared.out, quiet)
+    return compared
+
+
+def show_compared(compared: Compared | None, quiet: bool, *, together: bool = False) -> None:
+    """together: whether torchrun has started this process. It would start those again that end with an error, and a
+    stop that was asked for is none."""
+    if compared is None:
+        raise typer.Exit(0 if together else STOPPED)
+    show_results(compared.results, compared.out, quiet)
 
 
 def split_list(text: str) -> list[str]:

@@ -93,6 +93,8 @@ class ComparedLines(Lines):
         self.say(f"Baseline: {event.baseline.title}, {percent(event.baseline.score)}.")
 
     def cell_began(self, event: CellBegan) -> None:
+        if event.process:
+            return
         self.cell = f"{self.titles[event.row]}, {event.labels:,} labelled examples, seed {event.seed}"
         self.last_fit = time.monotonic()
 
@@ -123,7 +125,10 @@ class GrowingTable(ComparedLines):
         self.labels: list[int] = []
         self.seeds = 0
         self.means: dict[tuple[str, int], str] = {}
-        self.at: tuple[str, int] | None = None
+        self.at: set[tuple[str, int, int]] = set()
+        """The cells that are being fitted."""
+        self.own: tuple[str, int, int] | None = None
+        """The cell that this process fits."""
         self.status = ""
         self.left = ""
         self.baseline: Baseline | None = None
@@ -136,15 +141,18 @@ class GrowingTable(ComparedLines):
         self.left = f"{event.done} of {event.cells} runs"
 
     def cell_began(self, event: CellBegan) -> None:
-        self.at = (event.row, event.labels)
+        self.at.add((event.row, event.labels, event.seed))
         super().cell_began(event)
-        self.status = self.cell
+        if not event.process:
+            self.own, self.status = (event.row, event.labels, event.seed), self.cell
 
     def fit_step(self, step: FitStep) -> None:
         self.status = f"{self.status.partition(':')[0]}: {100 * step.progress:.0f} %, loss {step.loss:.3f}"
 
     def cell_done(self, event: CellDone) -> None:
-        self.at, self.status = None, ""
+        self.at.discard(event.cell.key)
+        if event.cell.key == self.own:
+            self.status = ""
         self.fill(event.table)
         self.left = f"{event.done} of {event.total} runs, {time_left(event)}"
 
@@ -152,7 +160,8 @@ class GrowingTable(ComparedLines):
         self.status = f"pretraining: {100 * step.progress:.0f} %, {figures(step, self.unit)}"
 
     def reading(self, reading: Progress) -> None:
-        self.status = f"{reading.stage}: {100 * reading.done / max(1, reading.total):.0f} %"
+        share = f": {100 * reading.done / max(1, reading.total):.0f} %" if reading.unit else ""
+        self.status = f"{reading.stage}{share}"
 
     def fill(self, table: list[MeanSoFar]) -> None:
         for entry in table:
@@ -186,4 +195,4 @@ class GrowingTable(ComparedLines):
 
     def cell_text(self, row: str, labels: int) -> Text:
         text = self.means.get((row, labels), "")
-        return Text(f"{text} …" if self.at == (row, labels) else text)
+        return Text(f"{text} …" if any(cell[:2] == (row, labels) for cell in self.at) else text)

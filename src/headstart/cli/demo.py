@@ -23,7 +23,7 @@ def demo(
     The models that come with the package; encoders pretrained on 25,000 reviews while you watch; and a published BERT
     (minilm), if it can be downloaded.
     """
-    from headstart.cli.compare import watch_comparison
+    from headstart.cli.compare import show_compared, watch_comparison
     from headstart.comparison.demo import demo as run_demo
 
-    watch_comparison(run_demo(out, seconds, seeds), quiet)
+    show_compared(watch_comparison(run_demo(out, seconds, seeds), quiet), quiet)

@@ -163,7 +163,9 @@ class Bars(Lines):
 
 
 def reading_figures(reading: Progress, seconds: float) -> str:
-    """The rate in the stage's own unit, and the time left."""
+    """The rate in the stage's own unit, and the time left; of a wait, which has no unit, how long it is."""
+    if not reading.unit:
+        return f"{duration(seconds)} so far"
     rate = reading.done / seconds if seconds > 0 else 0.0
     pace = f"{rate / 1e6:.1f} MB/s" if reading.unit == BYTES else f"{rate:,.0f} {reading.unit}/s"
     if not reading.total:

@@ -54,31 +54,33 @@ class Cells:
         return len(self.rows) * len(self.data.labels) * len(self.data.seeds)
 
     def find_done(self) -> None:
-        examples = len(self.data.dev)
-        found = (self.folder.read_cell(row.name, labels, seed, examples) for row, labels, seed in self.places())
+        found = (self.read(row.name, labels, seed) for row, labels, seed in self.places())
         self.done = [cell for cell in found if cell is not None]
 
-    def run(self, starts: dict[str, Start], configs: dict[str, TransferConfig]) -> Generator[CellEvent, None, None]:
-        """Fit the cells that are not done. starts, configs: by the name of the row."""
+    def read(self, row: str, labels: int, seed: int) -> Cell | None:
+        return self.folder.read_cell(row, labels, seed, len(self.data.dev))
+
+    def left(self) -> list[Place]:
         finished = {cell.key for cell in self.done}
-        for row, labels, seed in self.places():
-            if (row.name, labels, seed) in finished:
-                continue
-            start, config = starts[row.name], configs[row.name]
-            if row.how == "frozen" and row.name not in self.features:
-                self.features[row.name] = yield from gather_features(
-                    start, self.data.task, self.data.examples(), config, self.cache
-                )
-            yield CellBegan(row.name, labels, seed)
-            self.done.append((yield from self._fit((row, labels, seed), start, config)))
-            yield CellDone(
-                self.done[-1],
-                table_so_far(self.done),
-                len(self.done),
-                self.total(),
-                seconds_left(self.done, self._left()),
-                all_tried={cell.row for cell in self.done} == {row.name for row in self.rows},
-            )
+        return [(row, labels, seed) for row, labels, seed in self.places() if (row.name, labels, seed) not in finished]
+
+    def add(self, cell: Cell, processes: int) -> CellDone:
+        """One more that is done. processes: how many fit cells."""
+        self.done.append(cell)
+        return CellDone(
+            cell,
+            table_so_far(self.done),
+            len(self.done),
+            self.total(),
+            seconds_left(self.done, [(row.name, labels) for row, labels, _ in self.left()], processes),
+            all_tried={cell.row for cell in self.done} == {row.name for row in self.rows},
+        )
+
+    def gather(self, row: Row, start: Start, config: TransferConfig) -> Generator[Progress, None, None]:
+        """The features of a frozen row, of all examples."""
+        self.features[row.name] = yield from gather_features(
+            start, self.data.task, self.data.examples(), config, self.cache
+        )
 
     def in_order(self) -> list[Cell]:
         """The cells done, in the order of the plan, whatever the order they were fitted in."""
@@ -86,11 +88,8 @@ class Cells:
         keys = [(row.name, labels, seed) for row, labels, seed in self.places()]
         return [found[key] for key in keys if key in found]
 
-    def _left(self) -> list[tuple[str, int]]:
-        finished = {cell.key for cell in self.done}
-        return [(row.name, n) for row, n, seed in self.places() if (row.name, n, seed) not in finished]
-
-    def _fit(self, place: Place, start: Start, config: TransferConfig) -> Generator[CellEvent, None, Cell]:
+    def fit(self, place: Place, start: Start, config: TransferConfig) -> Generator[CellEvent, None, Cell]:
+        """Fit one cell and save it, and its model if that is its row's best."""
         row, labels, seed = place
         data, features = self.data, self.features.get(row.name)
         with settings_renamed(lambda setting: f"rows.{row.group}.{setting}"):

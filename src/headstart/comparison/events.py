@@ -44,11 +44,12 @@ class RowPretraining:
 
 @dataclass(frozen=True, slots=True)
 class CellBegan:
-    """The fit of one row, number of labelled examples and seed begins."""
+    """The fit of one row, number of labelled examples and seed begins. process: the rank of the one that fits it."""
 
     row: str
     labels: int
     seed: int
+    process: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headstart.atomic import PARTIAL, locked, make_folder, write_text
+from headstart.atomic import PARTIAL, locked, make_folder, taking_turns, write_text
 from headstart.config import Table
 from headstart.errors import CheckpointError
 from headstart.pretraining.pretrain import flat
@@ -17,6 +17,7 @@ from headstart.report.results_json import cell_to_json, read_cell
 from headstart.tasks import ALIASES
 
 LOCK = "lock"
+MODELS_LOCK = "models.lock"
 
 
 class ComparisonFolder:
@@ -100,13 +101,18 @@ class ComparisonFolder:
         write_text(self.cell_path(*cell.key), json.dumps(cell_to_json(cell)))
 
     def keep_if_best(self, cell: Cell, record: Table, save: Callable[[Path], None]) -> None:
-        """Put a cell's model in models/ if it is better than the one there; ties keep the earlier seed.
+        """Put a cell's model in models/ if it is better than the one there; ties keep the earlier seed, in whichever
+        order the seeds were fitted.
 
         A model that gives one answer to everything is never better than one that does not, whatever its score.
         The cell is to be written after this: a process killed in between fits that cell again and keeps the same.
         """
+        with taking_turns(self.path / MODELS_LOCK):
+            self._keep_if_best(cell, record, save)
+
+    def _keep_if_best(self, cell: Cell, record: Table, save: Callable[[Path], None]) -> None:
         note, model = self.models / f"{cell.row}.json", self.models / cell.row
-        if model.is_dir() and (not cell.collapsed, cell.score) <= rank_of(note, cell.metric):
+        if model.is_dir() and (not cell.collapsed, cell.score, -cell.seed) <= rank_of(note, cell.metric):
             return
         fresh, old = (self.models / f"{cell.row}.{state}{PARTIAL}" for state in ("new", "old"))
         save(fresh)
@@ -120,13 +126,13 @@ class ComparisonFolder:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def rank_of(note: Path, metric: str) -> tuple[bool, float]:
-    """(did not collapse, score) of the model that a note describes."""
+def rank_of(note: Path, metric: str) -> tuple[bool, float, int]:
+    """(did not collapse, score, less its seed) of the model that a note describes: the larger, the better."""
     try:
         record = json.loads(note.read_text(encoding="utf-8"))
-        return not record.get("collapsed", False), float(record[metric])
+        return not record.get("collapsed", False), float(record[metric]), -int(record["seed"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return False, -1.0  # no whole note: whatever comes is better
+        return False, -1.0, 0  # no whole note: whatever comes is better
 
 
 def shown(leaves: Table, key: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.atomic import write_text
 from headstart.comparison.events import RowPretraining
+from headstart.comparison.joint_pretraining import Pretrainings
 from headstart.comparison.rows import KINDS, Row
 from headstart.config import Table, nearest, overlay
 from headstart.errors import BudgetError, CheckpointError, ConfigError, settings_renamed
@@ -20,6 +21,7 @@ from headstart.pretraining.loop import LENGTHS
 from headstart.pretraining.pretrain import Event, pretrain
 from headstart.progress import Notice
 from headstart.report.results import RowFacts
+from headstart.training.ranks import Alone, Ranks
 from headstart.training.run import RunDirectory
 
 
@@ -102,20 +104,27 @@ def check_recipe(recipe: Recipe, text: list[str], out: Path) -> None:
 
 
 def start_pretraining(
-    recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
+    recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None, ranks: Ranks | None = None
 ) -> Generator[Event, None, None]:
     # A run that was stopped keeps the time it began with: more than the recipe's, where that was too short.
     seconds = recipe.seconds if RunDirectory.holds_nothing(out) else None
     return pretrain(
         recipe.kind, text, out=out, size=recipe.size, config=recipe.settings, budget=seconds, resume=True,
-        cache=cache, workers=workers,
+        cache=cache, workers=workers, ranks=ranks,
     )  # fmt: skip
 
 
 def pretrain_own(
-    recipe: Recipe, text: list[str], out: Path, *, cache: Path, workers: int | None
+    recipe: Recipe,
+    text: list[str],
+    out: Path,
+    *,
+    cache: Path,
+    workers: int | None,
+    pretrainings: Pretrainings | None = None,
 ) -> Generator[RowPretraining | Event, None, None]:
     """Pretrain into `out`, or resume what is there; an encoder that is finished is not touched again."""
+    pretrainings = pretrainings or Pretrainings(Alone())
     note = finished_note(out)
     if note.exists():
         return
@@ -124,7 +133,8 @@ def pretrain_own(
         try:
             with (
                 settings_renamed(recipe.key_of),
-                closing(start_pretraining(recipe, text, out, cache=cache, workers=workers)) as events,
+                pretrainings.begun(recipe.kind) as ranks,
+                closing(start_pretraining(recipe, text, out, cache=cache, workers=workers, ranks=ranks)) as events,
             ):
                 for event in events:
                     yield event

@@ -34,9 +34,9 @@ def table_so_far(cells: Sequence[Cell]) -> list[MeanSoFar]:
     ]
 
 
-def seconds_left(done: Sequence[Cell], left: Sequence[tuple[str, int]]) -> float:
+def seconds_left(done: Sequence[Cell], left: Sequence[tuple[str, int]], processes: int = 1) -> float:
     """left: (row, labels) of each cell to do. A cell is expected to take as long as those most like it took; a row that
-    was not tried yet may take any time, and does not count."""
+    was not tried yet may take any time, and does not count. processes: those that fit cells at the same time."""
     took: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for cell in done:
         took[cell.row][cell.labels].append(cell.seconds)
@@ -45,7 +45,7 @@ def seconds_left(done: Sequence[Cell], left: Sequence[tuple[str, int]]) -> float
         if row in took:
             nearest = min(took[row], key=lambda count: abs(count - labels))
             total += mean(took[row][nearest])
-    return total
+    return total / max(1, min(processes, len(left)))
 
 
 def results_of(rows: list[Row], cells: list[Cell], data: Data, train: Path, dev: Path) -> Comparison:

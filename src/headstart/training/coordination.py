@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
 from headstart.errors import EndedElsewhereError, HeadstartError, LostProcessError
 from headstart.progress import Progress
-from headstart.training.ranks import Ranks
+from headstart.training.ranks import ENDED, Ranks
 
 EventT = TypeVar("EventT")
 ResultT = TypeVar("ResultT")
@@ -34,8 +34,10 @@ class Every:
         return True
 
 
-def leading(ranks: Ranks, events: Generator[EventT, None, ResultT]) -> Generator[EventT, None, ResultT]:
-    """The part of the first process: a mistake that another one has found is raised here, between two events."""
+def polling(
+    events: Generator[EventT, None, ResultT], poll: Callable[[], Iterable[EventT]]
+) -> Generator[EventT, None, ResultT]:
+    """The events of a job and, every POLL_SECONDS between two of them, those that `poll` gives."""
     every = Every(POLL_SECONDS)
     with closing(events):
         while True:
@@ -45,8 +47,18 @@ def leading(ranks: Ranks, events: Generator[EventT, None, ResultT]) -> Generator
                 result: ResultT = end.value
                 return result
             if every.is_due():
-                raise_refusal(ranks)
+                yield from poll()
             yield event
+
+
+def leading(ranks: Ranks, events: Generator[EventT, None, ResultT]) -> Generator[EventT, None, ResultT]:
+    """The part of the first process: a mistake that another one has found is raised here, between two events."""
+
+    def poll() -> Iterable[EventT]:
+        raise_refusal(ranks)
+        return ()
+
+    return polling(events, poll)
 
 
 def helping(
@@ -87,21 +99,39 @@ def raise_refusal(ranks: Ranks) -> None:
         raise HeadstartError(refused)
 
 
+@contextmanager
+def scope(ranks: Ranks, name: str) -> Iterator[Ranks]:
+    """For the first process: one of several jobs, whose end the others see as that of `ranks.scoped(name)`."""
+    inner, failed = ranks.scoped(name), True
+    try:
+        yield inner
+        failed = False
+    finally:
+        with suppress(LostProcessError):
+            inner.publish(ENDED, failed)
+
+
 def awaited(ranks: Ranks, *keys: str) -> Generator[Progress, None, Any]:
-    """What is published under the first of these keys, or None if the first process ends before that."""
+    """What is published under the first of these keys, or None if the first process ends before that.
+
+    Also None if a stop was asked for: a first process that was killed with the others never says that it has ended.
+    """
     while True:
         for key in keys:
             value = ranks.published(key)
             if value is not None:
                 return value
-        if ranks.ended():
+        if ranks.ended() or ranks.stopping():
             return None
         yield Progress("waiting for the first process", 0, 0, "")
         time.sleep(POLL_SECONDS)
 
 
 def until_ended(ranks: Ranks) -> Generator[Progress, None, None]:
-    """Let the first process say what it has been told: it raises EndedElsewhereError when that has happened."""
-    while not ranks.ended():
+    """Let the first process say what it has been told: it raises EndedElsewhereError when that has happened.
+
+    A stop that was asked for ends it as well.
+    """
+    while not (ranks.ended() or ranks.stopping()):
         yield Progress("waiting for the first process", 0, 0, "")
         time.sleep(POLL_SECONDS)

@@ -88,6 +88,14 @@ class Ranks(Protocol):
         """Whether the first process should stop, because it or another one was asked to; False in the others."""
         ...
 
+    def stopping(self) -> bool:
+        """Whether any process but the first was asked to stop."""
+        ...
+
+    def scoped(self, name: str) -> Ranks:
+        """The same processes with keys and an end of their own, for one of several jobs that follow each other."""
+        ...
+
     def started_here(self, run: str) -> bool:
         """Whether this same launch has started the run, before it restarted its processes."""
         ...
@@ -132,6 +140,12 @@ class Alone:
     def should_stop(self, asked: bool) -> bool:
         return asked
 
+    def stopping(self) -> bool:
+        return False
+
+    def scoped(self, name: str) -> Ranks:
+        return self
+
     def started_here(self, run: str) -> bool:
         return False
 
@@ -140,20 +154,21 @@ class Alone:
 
 
 class Together:
-    """One of several processes. store: this launch's; attempt: its current start of the processes."""
+    """One of several processes. store: this launch's; attempt: its current start of the processes; scope: one of the
+    jobs that they do in it."""
 
-    def __init__(self, launch: Launch, store: Store, attempt: str) -> None:
-        self.launch = launch
+    def __init__(self, launch: Launch, store: Store, attempt: str, scope: str = "") -> None:
+        self.launch, self.launcher, self.attempt, self.scope = launch, store, attempt, scope
         self.lasting = PrefixStore("headstart", store)
-        self.store = PrefixStore(attempt, self.lasting)
-        self.attempt = attempt
+        self.whole = PrefixStore(attempt, self.lasting)
+        self.store = PrefixStore(scope, self.whole) if scope else self.whole
         self.shared: dict[int, SharedArray] = {}
         """By the address of this process's array."""
 
     def array(self, numbers: int, like: Tensor) -> Tensor:
         if self.launch.machines > 1 or like.device.type != "cpu":
             return like.new_empty(numbers)
-        name = f"headstart-{self.attempt}-{len(self.shared)}"
+        name = f"headstart-{self.attempt}-{self.scope}{len(self.shared)}"
         arrays = shared_array(numbers, like, name, self.launch.rank, self.launch.world, self._all)
         if arrays is None:
             return like.new_empty(numbers)
@@ -220,10 +235,18 @@ class Together:
 
     def should_stop(self, asked: bool) -> bool:
         if self.launch.is_first:
-            return asked or self.published(STOP) is not None
+            return asked or self.stopping()
         if asked:
-            self.publish(STOP, self.launch.rank)
+            with watched():
+                self.whole.set(STOP, "")
         return False
+
+    def stopping(self) -> bool:
+        with watched():
+            return self.whole.check([STOP])
+
+    def scoped(self, name: str) -> Ranks:
+        return Together(self.launch, self.launcher, self.attempt, name)
 
     def started_here(self, run: str) -> bool:
         with watched():
@@ -253,7 +276,7 @@ def watched() -> Iterator[None]:
         reason = SOURCE_LINE.sub("", str(error).partition("\n")[0])
         raise LostProcessError(
             f"Another process of this run has ended, or cannot be reached ({reason}). Nothing that was saved is lost: "
-            "torchrun --max-restarts starts the processes again, or go on with --resume."
+            "torchrun --max-restarts starts the processes again; or start the command again, `pretrain` with --resume."
         ) from error
 
 
