@@ -4,6 +4,7 @@ python -m bench.scale faults        are runs the same whose workers are killed, 
 python -m bench.scale efficiency    two processes against one with two threads, on this machine
 python -m bench.scale cost          a model of a step's time, fitted here and checked; what it says of more machines
 python -m bench.scale preparing     text prepared by two machines against one
+python -m bench.scale encoding      `encode` by two processes: its time, and the same bytes whatever is killed?
 python -m bench.scale vectors       word vectors that several processes train and merge: are they as good?
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUESTIONS = ("faults", "efficiency", "cost", "preparing", "vectors")
+QUESTIONS = ("faults", "efficiency", "cost", "preparing", "encoding", "vectors")
 
 
 def main() -> int:
