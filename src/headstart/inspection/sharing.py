@@ -50,20 +50,21 @@ class Sharing:
     def done(self) -> str:
         return f"{self.out}/done"
 
-    def stretch(self, first: int) -> str:
-        """The one that begins with this line."""
-        return f"{self.out}/{first}"
-
 
 class Stretches:
     """Those that this process encodes, each into a shard."""
 
-    def __init__(self, folder: Path, settings: Table, sharing: Sharing) -> None:
-        self.folder, self.settings, self.sharing, self.ranks = folder, settings, sharing, sharing.ranks
+    def __init__(self, folder: Path, settings: Table, ranks: Ranks, mark: Path | None) -> None:
+        """mark: by which others see the folder; its name is that of this attempt, too."""
+        self.folder, self.settings, self.ranks, self.mark = folder, settings, ranks, mark
+
+    def key(self, first: int) -> str:
+        """The name that processes have for the stretch that begins with this line."""
+        return f"{self.mark}/{first}"
 
     def claim(self, first: int) -> bool:
-        """Whether the stretch that begins with this line is for this process."""
-        return self.ranks.claim(self.sharing.stretch(first))
+        """Whether a stretch is for this process."""
+        return self.ranks.claim(self.key(first))
 
     @contextmanager
     def place(self, first: int, rows: Rows) -> Iterator[Shard]:
@@ -81,7 +82,7 @@ class Stretches:
             raise
         finally:
             shard.close()
-        self.ranks.publish(self.sharing.stretch(first), shard.folder.name)
+        self.ranks.publish(self.key(first), shard.folder.name)
 
     def passed(self, first: int, rows: Rows) -> None:
         """Another process has this stretch, which was read here, too."""
@@ -100,8 +101,8 @@ class Read:
 class Gathering(Stretches):
     """For the first process: its stretches and the shards of all, one behind the other."""
 
-    def __init__(self, part: Unfinished, sharing: Sharing) -> None:
-        super().__init__(part.folder, part.settings, sharing)
+    def __init__(self, part: Unfinished, ranks: Ranks, mark: Path | None) -> None:
+        super().__init__(part.folder, part.settings, ranks, mark)
         self.part = part
         self.left = shards_left(part)
         self.coming: deque[Read] = deque()
@@ -145,7 +146,7 @@ class Gathering(Stretches):
         """The shard of a stretch, if it is there already."""
         if first in self.left:
             return self.left.pop(first)
-        name = self.ranks.published(self.sharing.stretch(first))
+        name = self.ranks.published(self.key(first))
         if name is None:
             return None
         folder = self.folder / name
@@ -197,8 +198,8 @@ def encode_stretches(rows: Rows, mine: Stretches) -> Iterator[int]:
 @contextmanager
 def begun(sharing: Sharing, part: Unfinished) -> Iterator[Gathering]:
     """For the first process: from here on until its file is made the others can help."""
-    gathering = Gathering(part, sharing)
     with marked(part.folder) if sharing.ranks.launch.world > 1 else nullcontext() as mark:
+        gathering = Gathering(part, sharing.ranks, mark)
         if mark is not None:
             told = {"mark": str(mark), "lines": part.reached.lines, "settings": part.settings}
             sharing.ranks.publish(sharing.begun, told)
@@ -262,6 +263,6 @@ def help_encoding(sharing: Sharing, rows: Rows, settings: Table) -> Generator[Pr
             "and the same files."
         )
     rows.pass_over(told["lines"])
-    for lines in encode_stretches(rows, Stretches(mark.parent, settings, sharing)):
+    for lines in encode_stretches(rows, Stretches(mark.parent, settings, sharing.ranks, mark)):
         yield Progress("encoding", lines, 0, "texts")
     yield from awaited(sharing.ranks, sharing.done)
