@@ -5,6 +5,7 @@ python -m bench.scale grid          have comparisons the same table whose worker
 python -m bench.scale efficiency    two processes against one with two threads, on this machine
 python -m bench.scale cost          a model of a step's time, fitted here and checked; what it says of more machines
 python -m bench.scale preparing     text prepared by two machines against one
+python -m bench.scale encoding      `encode` by two processes: its time, and the same bytes whatever is killed?
 python -m bench.scale vectors       word vectors that several processes train and merge: are they as good?
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-QUESTIONS = ("faults", "grid", "efficiency", "cost", "preparing", "vectors")
+QUESTIONS = ("faults", "grid", "encoding", "efficiency", "cost", "preparing", "vectors")
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import headstart
-from headstart.inspection import encode
+from headstart.inspection import stretches
 from headstart.progress import result_of
 
 TEXT = "The cat likes the film .\n\nNobody writes old songs .\n"
@@ -71,10 +71,10 @@ def test_killed_and_given_again(
     eager = """
 import time
 from headstart.cli.main import run
-from headstart.inspection import encode, unfinished
-unfinished.SECONDS_BETWEEN_SAVES, encode.STRETCH = 0, 10
+from headstart.inspection import stretches, unfinished
+unfinished.SECONDS_BETWEEN_SAVES, stretches.STRETCH = 0, 10
 pause = unfinished.Unfinished.pause
-unfinished.Unfinished.pause = lambda part: (pause(part), time.sleep(0.05))
+unfinished.Unfinished.pause = lambda part, digest: (pause(part, digest), time.sleep(0.05))
 run()
 """
     out, record = tmp_path / "vectors.npy", tmp_path / "vectors.npy.partial" / "record.json"
@@ -89,7 +89,7 @@ run()
     assert not out.exists()
     went_on = subprocess.run(list(map(str, command))[:-1], capture_output=True, text=True, check=True)
     assert re.search(r"Going on after line \d+, where this was stopped", went_on.stderr)
-    monkeypatch.setattr(encode, "STRETCH", 10)
+    monkeypatch.setattr(stretches, "STRETCH", 10)
     result_of(headstart.encode(pretrained_runs["elmo"], text, tmp_path / "whole.npy", layers="all"))
     assert out.read_bytes() == (tmp_path / "whole.npy").read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "vectors.npy", "whole.npy"}

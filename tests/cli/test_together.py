@@ -12,10 +12,10 @@ SECOND = Launch(rank=1, world=2, local_rank=1, joins=True)
 
 
 def test_a_command_for_one_process_is_refused_in_several() -> None:
-    with pytest.raises(ConfigError, match="`headstart encode` runs in one process, and torchrun started 2"):
-        refuse_several(SECOND, ["encode", "words-mini"])
-    refuse_several(Launch(), ["encode", "words-mini"])
-    refuse_several(Launch(joins=True), ["encode", "words-mini"])
+    with pytest.raises(ConfigError, match="`headstart predict` runs in one process, and torchrun started 2"):
+        refuse_several(SECOND, ["predict", "model"])
+    refuse_several(Launch(), ["predict", "model"])
+    refuse_several(Launch(joins=True), ["predict", "model"])
     for arguments in ([], ["--help"], *([command] for command in DIVIDED)):
         refuse_several(SECOND, arguments)
 

@@ -18,8 +18,7 @@ from headstart import pretrained as pretrained_module
 from headstart.atomic import locked
 from headstart.batches.rows import collate, text_row
 from headstart.errors import CheckpointError, ConfigError, DataError
-from headstart.inspection import encode as encode_module
-from headstart.inspection import unfinished, vector_files
+from headstart.inspection import stretches, unfinished, vector_files
 from headstart.inspection.encode import Encoded, encode_lines
 from headstart.inspection.unfinished import folder_of
 from headstart.progress import Notice, Progress, result_of
@@ -38,7 +37,7 @@ TEXTS = [
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretrained_module, "BLOCK_SENTENCES", 5)
-    monkeypatch.setattr(encode_module, "STRETCH", 9)
+    monkeypatch.setattr(stretches, "STRETCH", 9)
 
 
 @pytest.fixture
@@ -233,7 +232,7 @@ def content(path: Path) -> Any:
 
 @pytest.fixture
 def short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode_module, "STRETCH", 3)
+    monkeypatch.setattr(stretches, "STRETCH", 3)
     monkeypatch.setattr(unfinished, "SECONDS_BETWEEN_SAVES", 0)
 
 
@@ -284,7 +283,7 @@ def test_what_was_written_last_is_cut_off_and_what_is_done_is_not_encoded_again(
         file.write(b"half a row")
     done = json.loads((folder_of(out) / "record.json").read_text())["reached"]["lines"]
     read: list[str] = []
-    monkeypatch.setattr(encode_module, "text_row", lambda *given: (read.append(given[2]), text_row(*given))[1])
+    monkeypatch.setattr(stretches, "text_row", lambda *given: (read.append(given[2]), text_row(*given))[1])
     seen = list(headstart.encode(pretrained_runs["bert"], text, out))
     assert Notice(f"Going on after line {done:,}, where this was stopped.") in seen
     assert read == TEXTS[done:]

@@ -52,3 +52,20 @@ def test_texts_are_a_value_on_each_line(tmp_path: Path) -> None:
     texts.flush()
     assert list(texts.read()) == given
     texts.close()
+
+
+def test_rows_of_another_array_are_put_behind(tmp_path: Path) -> None:
+    arrays = [GrowingArray(tmp_path / name, (2,), np.float32) for name in ("a.npy", "b.npy")]
+    for number, array in enumerate(arrays):
+        array.open(0)
+        array.add(np.full((3, 2), number, np.float32))
+        array.flush()
+    arrays[0].append(arrays[1], 2)
+    with pytest.raises(CheckpointError, match=r"b\.npy: has 152 bytes of the 160 that were written"):
+        arrays[0].append(arrays[1], 4)
+    arrays[0].close()
+    arrays[0].open(5)
+    arrays[0].complete()
+    assert np.load(tmp_path / "a.npy")[:, 0].tolist() == [0, 0, 0, 1, 1]
+    for array in arrays:
+        array.close()

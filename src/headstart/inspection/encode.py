@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from headstart.batches.rows import TextRow, text_row
 from headstart.config import Table
 from headstart.encoders.base import Encoder
-from headstart.encoders.kernels.memory import release_freed_memory
-from headstart.errors import ConfigError, DataError
-from headstart.inspection.unfinished import Unfinished, claimed, folder_of
+from headstart.errors import ConfigError, EndedElsewhereError
+from headstart.inspection.sharing import Sharing, begun, help_encoding, lead_encoding, wait_for_first
+from headstart.inspection.stretches import Rows
+from headstart.inspection.unfinished import claimed, folder_of
 from headstart.inspection.vector_files import VectorFile, file_of, lengths_of, pool_for
-from headstart.pretrained import Layers, Pretrained, Vectors, chosen_layers
-from headstart.progress import Notice, Progress
+from headstart.pretrained import Layers, Pretrained, chosen_layers
+from headstart.progress import Notice, Progress, plain
 from headstart.text.lines import Lines
+from headstart.training.coordination import helping, leading
+from headstart.training.ranks import Alone, Ranks
 from headstart.transfer.features import tensors_digest
 from headstart.weights.sources import Source, open_source
-
-STRETCH = 1_024
-"""Lines after which encoding can go on. Which lines are encoded together decides the last bits of their vectors, so
-that no batch may reach across."""
-STRETCHES_BETWEEN_TRIMS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +38,6 @@ class Encoded:
     lengths: Path | None
 
 
-def mean_of_words(vectors: Vectors) -> Vectors:
-    mean: Vectors = vectors.mean(axis=1)
-    return mean[None]
-
-
-def first_position(vectors: Vectors) -> Vectors:
-    return vectors[:, 0][None]
-
-
-def every_word(vectors: Vectors) -> Vectors:
-    return vectors.transpose(1, 0, 2)
-
-
-Pool = Callable[[Vectors], Vectors]
-"""Vectors of a text with at least one word, (K, words, D) -> its rows of the file, (rows, K, D)."""
-POOLS: dict[str, Pool] = {"mean": mean_of_words, "first": first_position, "words": every_word}
-
-
 def encode(
     source: Source,
     text: str | Path,
@@ -72,6 +47,7 @@ def encode(
     pool: str | None = None,
     precision: str = "float32",
     field: str | None = None,
+    ranks: Ranks | None = None,
 ) -> Generator[Progress | Notice, None, Encoded]:
     """Write the vectors of every line of `text` into the new file `out`, .npy, .h5 or .parquet, in constant memory.
 
@@ -79,38 +55,89 @@ def encode(
     empty; "words": a row for each word, and how many each line has in a second file. By default mean; .h5 has ELMo's
     layout, which is of words. layers: "top" or a number gives rows (D,), "all" or several give rows (K, D). text: - is
     standard input. field: the column of a table with the text. precision: float32, or int8, with which a BERT is faster
-    and its vectors slightly rounded. Stopped or killed, the same call goes on where it was.
+    and its vectors slightly rounded. Stopped or killed, the same call goes on where it was. ranks: the processes that
+    share the lines (`headstart.training.ranks.joined`), which are all to see the folder of `out`; the result of each is
+    that of the first.
     """
-    out = Path(out)
-    # Before a download: `encode_lines` would find the same mistakes after it.
-    check_out(out, pool_for(file_of(out), pool))
-    lines = Lines(text, field)
-    pretrained = yield from open_source(source, precision=precision)
-    return (yield from encode_lines(pretrained, lines, out, layers=layers, pool=pool))
+    sharing = Sharing(ranks or Alone(), Path(out))
+
+    def opened() -> Generator[Progress | Notice, None, Encoded | None]:
+        is_first = sharing.ranks.launch.is_first
+        if is_first:
+            # Before a download: `encode_lines` would find the same mistakes after it.
+            check_out(sharing.out, pool_for(file_of(sharing.out), pool))
+        elif (yield from wait_for_first(sharing)) is None:
+            return None
+        lines = Lines(text, field)
+        if is_first:
+            check_divisible(lines, sharing)
+        pretrained = yield from open_source(source, precision=precision)
+        return (yield from part_of(sharing, pretrained, lines, layers, pool))
+
+    return (yield from together(sharing, opened()))
 
 
 def encode_lines(
-    pretrained: Pretrained, lines: Lines, out: Path, *, layers: Layers = "top", pool: str | None = None
+    pretrained: Pretrained,
+    lines: Lines,
+    out: Path,
+    *,
+    layers: Layers = "top",
+    pool: str | None = None,
+    ranks: Ranks | None = None,
 ) -> Generator[Progress | Notice, None, Encoded]:
     """`encode` with an encoder and lines that are open."""
+    sharing = Sharing(ranks or Alone(), out)
+    return (yield from together(sharing, part_of(sharing, pretrained, lines, layers, pool)))
+
+
+def together(
+    sharing: Sharing, job: Generator[Progress | Notice, None, Encoded | None]
+) -> Generator[Progress | Notice, None, Encoded]:
+    """One process's part of a job, with the result that all of them have."""
+    ranks = sharing.ranks
+    done = yield from (leading if ranks.launch.is_first else helping)(ranks, job)
+    if done is not None:
+        return done
+    told: Any = ranks.published(sharing.done)
+    if told is None:
+        raise EndedElsewhereError("The first process was stopped, and has said so.")
+    paths = {name: told[name] and Path(told[name]) for name in ("path", "lengths")}
+    return Encoded(**{**told, **paths, "shape": tuple(told["shape"])})
+
+
+def part_of(
+    sharing: Sharing, pretrained: Pretrained, lines: Lines, layers: Layers, pool: str | None
+) -> Generator[Progress | Notice, None, Encoded | None]:
+    """The first process gives the result."""
+    out, ranks = sharing.out, sharing.ranks
     file = file_of(out)
     pool = pool_for(file, pool)
-    check_out(out, pool)
+    if ranks.launch.is_first:
+        check_out(out, pool)
+        check_divisible(lines, sharing)
     settings = settings_of(pretrained, file, layers, pool)
+    rows = Rows(pretrained, lines, file, pool, layers)
+    if not ranks.launch.is_first:
+        yield from help_encoding(sharing, rows, settings)
+        return None
     places = file.places(out, pool)
     with claimed(out, settings, main=list(places)[-1], resumable=lines.can_be_read_again) as part:
         if not part.reached.whole:
-            yield from fill(part, Rows(pretrained, lines, part, file, pool), layers)
-            if part.reached.empty == part.reached.lines:
-                part.discard()
-                raise lines.nothing_there()
-            part.complete()
-            for done in file.assemble(part):
-                yield Progress("writing", done, part.reached.lines, "texts")
+            with begun(sharing, part) as gathering:
+                yield from lead_encoding(gathering, rows)
+                if part.reached.empty == part.reached.lines:
+                    part.discard()
+                    raise lines.nothing_there()
+                part.complete()
+                for written in file.assemble(part):
+                    yield Progress("writing", written, part.reached.lines, "texts")
         reached, shape = part.reached, (part.reached.rows, *settings["row"])
         part.put_in_place(places)
     lengths = lengths_of(out) if out.suffix == ".npy" and pool == "words" else None
-    return Encoded(out, shape, reached.lines, reached.empty, reached.cut, lengths)
+    done = Encoded(out, shape, reached.lines, reached.empty, reached.cut, lengths)
+    ranks.publish(sharing.done, plain(done))
+    return done
 
 
 def settings_of(pretrained: Pretrained, file: VectorFile, layers: Layers, pool: str) -> Table:
@@ -135,64 +162,13 @@ def fingerprint(encoder: Encoder) -> str:
     return tensors_digest(encoder, {name: tensor for name, tensor in tensors.items() if not tensor.is_mkldnn})
 
 
-def fill(part: Unfinished, rows: Rows, layers: Layers) -> Generator[Progress | Notice, None, None]:
-    """Encode the lines that are still to come."""
-    pretrained, lines = rows.pretrained, rows.lines
-    one_layer = len(part.vectors.row_shape) == 1
-    K, D = len(part.settings["layers"]), part.vectors.row_shape[-1]
-    part.pass_over(rows.texts)
-    before = part.reached.lines
-    if before:
-        yield Notice(f"Going on after line {before:,}, where this was stopped.")
-    to_rows, empty = POOLS[part.settings["pool"]], np.zeros((0 if part.lengths is not None else 1, K, D), np.float32)
-    coming = iter(rows)
-    for number in itertools.count(1):
-        done = part.reached.lines
-        pretrained.encoder.clear_cache()
-        for encoded, ready in pretrained.stream_rows(islice(coming, STRETCH), layers):
-            for vectors in ready:
-                words = vectors.shape[1]
-                found = to_rows(vectors) if words else empty
-                rows.finished(found[:, 0] if one_layer else found, words)
-            done += encoded
-            # Of what is left to do, so that the pace and the time left are those of this run.
-            yield Progress("encoding", done - before, max(0, lines.expected() - before), "texts")
-        if done == part.reached.lines:
-            return
-        part.pause()
-        if number % STRETCHES_BETWEEN_TRIMS == 0:
-            release_freed_memory()
-
-
-class Rows:
-    """The lines of a text that are still to come, as input rows of an encoder."""
-
-    def __init__(self, pretrained: Pretrained, lines: Lines, part: Unfinished, file: VectorFile, pool: str) -> None:
-        self.pretrained, self.lines, self.part, self.file, self.pool = pretrained, lines, part, file, pool
-        self.texts = iter(lines)
-        self._ahead: deque[tuple[str, bool]] = deque()
-        """Lines whose vectors are still to come, and whether each was cut."""
-
-    def __iter__(self) -> Iterator[TextRow]:
-        encoder = self.pretrained.encoder
-        for text in self.texts:
-            given = text.split() if self.file.splits_at_space else text
-            row = text_row(encoder, self.pretrained.tokenizer, given, encoder.room)
-            if row.cut and self.pool == "words":
-                raise DataError(
-                    f"{self.lines.where}: this text is longer than the {encoder.longest} pieces, marks included, "
-                    f"that this {encoder.title} reads, so that some of its words would get no vector. Split it."
-                )
-            if self.pool == "first" and len(row.word_starts):
-                row = replace(row, word_starts=np.zeros(1, np.int64))
-            self._ahead.append((text, row.cut))
-            yield row
-
-    def finished(self, rows: Vectors, words: int) -> None:
-        """Hand on the rows of the line that was given first of those still to come."""
-        text, cut = self._ahead.popleft()
-        kept = self.file.shown(self.pretrained, text, self.pool)
-        self.part.add(rows, words=words, text=text, kept=kept, cut=cut)
+def check_divisible(lines: Lines, sharing: Sharing) -> None:
+    many = sharing.ranks.launch.world
+    if many > 1 and not lines.can_be_read_again:
+        raise ConfigError(
+            f"Standard input can be read by one process only, and torchrun started {many}. Give the text as a file, or "
+            "start without torchrun."
+        )
 
 
 def check_out(out: Path, pool: str) -> None:

@@ -30,6 +30,12 @@ def reporting(path: Path) -> Iterator[None]:
         ) from error
 
 
+def too_short(path: Path, there: int, size: int) -> CheckpointError:
+    return CheckpointError(
+        f"{path}: has {there:,} bytes of the {size:,} that were written. Remove {path.parent} to begin anew."
+    )
+
+
 class GrowingFile:
     """Bytes that are only added. `size`: how many there are."""
 
@@ -42,10 +48,7 @@ class GrowingFile:
         """Go on after `size` bytes: what was written behind them was not finished. 0: begin anew."""
         there = self.path.stat().st_size if size and self.path.exists() else 0
         if there < size:
-            raise CheckpointError(
-                f"{self.path}: has {there:,} bytes of the {size:,} that were written. Remove {self.path.parent} to "
-                "begin anew."
-            )
+            raise too_short(self.path, there, size)
         with reporting(self.path):
             self._file = self.path.open("r+b" if size else "w+b", BUFFER_BYTES)
             self._file.truncate(size)
@@ -56,6 +59,19 @@ class GrowingFile:
         with reporting(self.path):
             self.opened.write(data)
         self.size += len(data)
+
+    def copy(self, source: Path, begin: int, end: int) -> None:
+        """Add these bytes of another file."""
+        try:
+            with source.open("rb") as file:
+                file.seek(begin)
+                while begin < end and (some := file.read(min(BUFFER_BYTES, end - begin))):
+                    self.write(some)
+                    begin += len(some)
+        except OSError as error:
+            raise CheckpointError(f"{source}: cannot be read ({error.strerror}).") from error
+        if begin < end:
+            raise too_short(source, begin, end)
 
     def flush(self) -> None:
         """To the disk."""
@@ -99,6 +115,12 @@ class GrowingArray(GrowingFile):
     def add(self, rows: NDArray[Any]) -> None:
         self.rows += len(rows)
         self.write(rows.astype(self.dtype, copy=False).tobytes())
+
+    def append(self, other: GrowingArray, rows: int) -> None:
+        """Add the first rows of another array of the same type."""
+        begin = len(self._header(0))
+        self.copy(other.path, begin, begin + rows * self._row_bytes)
+        self.rows += rows
 
     def complete(self) -> None:
         """Write the final number of rows into the header, and flush."""

@@ -27,6 +27,7 @@ from headstart.progress import result_of
 from headstart.tasks import task_class
 from headstart.tasks.pair_reading import PairInputConfig
 from headstart.text.lines import Lines
+from headstart.training.ranks import Ranks
 from headstart.weights import sources
 from headstart.weights.sources import Source
 
@@ -48,9 +49,10 @@ class Opened(Pretrained):
         layers: Layers = "top",
         pool: str | None = None,
         field: str | None = None,
+        ranks: Ranks | None = None,
     ) -> Encoded:
         """Write the vectors of every line of a file into the new file `out`. See `headstart.encode`."""
-        return result_of(encode_lines(self, Lines(text, field), Path(out), layers=layers, pool=pool))
+        return result_of(encode_lines(self, Lines(text, field), Path(out), layers=layers, pool=pool, ranks=ranks))
 
     def neighbours(
         self,

@@ -20,10 +20,10 @@ from headstart.batches.order import seed_of
 from headstart.batches.rows import Text, text_row
 from headstart.comparison.significance import interval
 from headstart.errors import ConfigError, DataError
-from headstart.inspection.encode import Pool, every_word, mean_of_words
 from headstart.inspection.layer_files import LayerFiles
 from headstart.inspection.logistic import fit_logistic
 from headstart.inspection.probe_results import LayerProbe, Probed
+from headstart.inspection.stretches import Pool, every_word, mean_of_words
 from headstart.metrics import ACCURACY, Counts
 from headstart.pretrained import Pretrained
 from headstart.progress import Progress

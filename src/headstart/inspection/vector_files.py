@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from headstart.config import pick
 from headstart.errors import CheckpointError, ConfigError
-from headstart.inspection.unfinished import LENGTHS, VECTORS, Unfinished
+from headstart.inspection.shards import LENGTHS, VECTORS
+from headstart.inspection.unfinished import Unfinished
 from headstart.pretrained import Pretrained
 from headstart.weights.hdf5 import import_h5py
 
