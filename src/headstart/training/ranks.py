@@ -253,7 +253,7 @@ def watched() -> Iterator[None]:
         reason = SOURCE_LINE.sub("", str(error).partition("\n")[0])
         raise LostProcessError(
             f"Another process of this run has ended, or cannot be reached ({reason}). Nothing that was saved is lost: "
-            "torchrun --max-restarts starts the processes again, or go on with --resume."
+            "torchrun --max-restarts starts the processes again, and pretraining also goes on with --resume."
         ) from error
 
 
