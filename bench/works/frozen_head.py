@@ -26,10 +26,11 @@ from headstart.progress import result_of
 from headstart.tasks.classify import Classify, TextExample
 from headstart.tasks.examples import draw
 from headstart.training.seeding import freshly_initialised
+from headstart.transfer.answering import ModelInput
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable
 from headstart.transfer.fit import gather_features, untrained
-from headstart.transfer.fitting import ModelInput, fit
+from headstart.transfer.fitting import fit
 from headstart.transfer.start import Start, open_start, settings_for
 from headstart.transfer.task_model import TaskModel
 

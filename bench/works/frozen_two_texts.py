@@ -23,7 +23,7 @@ from headstart.cli.allocator import tune_allocator
 from headstart.tasks.base import Passage, Task
 from headstart.tasks.pair import Pair
 from headstart.tasks.qa import Qa
-from headstart.transfer.fitting import answers_of
+from headstart.transfer.answering import answers_of
 from headstart.transfer.start import Start, open_start
 from headstart.transfer.task_model import TaskModel
 
@@ -91,4 +91,4 @@ class Unshared(TaskModel[Any, Any]):
 def anew(model: TaskModel[Any, Any], examples: Sequence[Any]) -> list[Any]:
     unshared = Unshared(model.task, model.tokenizers, model.model, model.config, model.trained)
     data, _ = unshared.prepare(examples)
-    return answers_of(model.model, model.task, data)[0]
+    return answers_of(model.model, model.task, data)

@@ -74,6 +74,10 @@ class EndedElsewhereError(HeadstartError):
     """The process that speaks for a run has reported why it ended; the others end without a word."""
 
 
+class StoppedElsewhereError(HeadstartError):
+    """The first process was asked to stop, which is no mistake: the others end with it."""
+
+
 @contextmanager
 def settings_renamed(rename: Callable[[str], str]) -> Iterator[None]:
     """For a job inside another: remedies name its settings as the outer job takes them."""

@@ -10,7 +10,16 @@ import pytest
 
 from headstart.errors import DataError, EndedElsewhereError, HeadstartError
 from headstart.progress import result_of
-from headstart.training.coordination import Every, awaited, helping, leading, scope, until_ended
+from headstart.training.coordination import (
+    Every,
+    awaited,
+    between_exchanges,
+    helping,
+    leading,
+    meet_at,
+    scope,
+    until_ended,
+)
 from headstart.training.ranks import ENDED, Alone
 
 
@@ -107,3 +116,37 @@ def test_what_is_claimed_belongs_to_one_process(in_threads: Any) -> None:
 def test_something_is_due_once_in_its_time() -> None:
     every = Every(60.0)
     assert [every.is_due() for _ in range(3)] == [True, False, False]
+
+
+def test_all_processes_meet_before_any_goes_on(in_threads: Any) -> None:
+    come: list[int] = []
+
+    def work(ranks: Any) -> list[int]:
+        time.sleep(0.1 * ranks.launch.rank)
+        come.append(ranks.launch.rank)
+        result_of(meet_at(ranks, "here"))
+        return sorted(come)
+
+    assert in_threads(3, work) == [[0, 1, 2]] * 3
+    assert list(meet_at(Alone(), "here")) == []
+
+
+def test_a_first_process_that_is_closed_between_two_exchanges_ends_the_others(in_threads: Any) -> None:
+    def numbers(ranks: Any) -> Generator[int, None, str]:
+        for number in range(5):
+            yield from between_exchanges(ranks, number)
+        return "done"
+
+    def work(ranks: Any, stop_at: int) -> tuple[list[int], str | None]:
+        events, seen = numbers(ranks) if ranks.launch.is_first else helping(ranks, numbers(ranks)), []
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as end:
+                return seen, end.value
+            seen += [event] if isinstance(event, int) else []
+            if ranks.launch.is_first and event == stop_at:
+                events.close()
+
+    assert in_threads(2, lambda ranks: work(ranks, 9)) == [([0, 1, 2, 3, 4], "done")] * 2
+    assert in_threads(2, lambda ranks: work(ranks, 2)) == [([0, 1, 2], None)] * 2

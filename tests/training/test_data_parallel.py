@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from headstart.encoders.kernels.dropout import Dropout
-from headstart.training.data_parallel import DataParallelGradient, parts_of
+from headstart.training.data_parallel import DataParallelGradient, parts_of, shares_of
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 
@@ -109,3 +109,11 @@ def test_parts_have_about_as_many_units_and_every_row_once() -> None:
     units = [sum(lengths[row] for row in part) for part in parts]
     assert max(units) - min(units) <= 50
     assert parts_of([4], lengths) == [[4]]
+
+
+def test_shares_have_every_example_once_and_about_equal_lengths() -> None:
+    """By hand: 9 to the first process; 8 and 1 to the second; 4, 3 and 3 to the third. They keep the order given."""
+    assert shares_of([5, 6, 7, 8, 1, 2], [3, 9, 4, 8, 1, 3], 3) == [[6], [8, 1], [5, 7, 2]]
+    assert shares_of([4, 2], [0, 7], 3) == [[2], [4], []]
+    assert shares_of([4, 2, 9], [1, 7, 7], 1) == [[4, 2, 9]]
+    assert shares_of([], [], 2) == [[], []]

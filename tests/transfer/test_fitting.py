@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -15,13 +16,13 @@ from torch import Tensor, nn
 from headstart.errors import DataError
 from headstart.tasks.base import Passage
 from headstart.tasks.classify import Classify, TextExample
+from headstart.training.ranks import Alone, Ranks
 from headstart.transfer import fitting
+from headstart.transfer.answering import ModelInput, answers_of
 from headstart.transfer.fitting import (
     CORE_TOKENS,
     FitResult,
     FittingConfig,
-    ModelInput,
-    answers_of,
     document_passes,
     epoch_batches,
     fit,
@@ -106,7 +107,7 @@ def test_it_learns_and_keeps_the_best_look_at_dev() -> None:
     looks = {step.number: step.evaluation for step in steps if step.evaluation}
     best = max(looks.values(), key=lambda look: (look["accuracy"], -look["loss"]))
     assert looks[result.best_step] == best
-    answers, _ = answers_of(model, TASK, dev)
+    answers = answers_of(model, TASK, dev)
     assert TASK.metric.of(TASK.all_counts(dev.examples, answers)) == best["accuracy"] > 0.9
 
 
@@ -273,3 +274,22 @@ def test_passes_of_documents_have_consecutive_rows_of_one_example(monkeypatch: p
     assert document_passes(data, [0], words_at_once=1) == [[[0]], [[1]], [[2]], [[3]], [[4]]]
     monkeypatch.setattr(fitting, "PASS_TOKENS", 30)
     assert document_passes(data, [0, 2], words_at_once=1_000) == [[[0, 1, 2]], [[3, 4]], [[5, 6]]]
+
+
+@pytest.mark.parametrize("sizes", [[3, 1, 2, 1, 1], [0, 4, 0, 0], [0, 0]])
+def test_processes_with_few_rows_or_none_take_the_steps_of_one(sizes: list[int], in_threads: Any) -> None:
+    """The penalty counts once, and the optimiser does nothing where no process has a row."""
+
+    untrained = Pulled()
+
+    def work(ranks: Ranks) -> tuple[list[float], Tensor]:
+        model = copy.deepcopy(untrained)
+        config = FittingConfig(min_steps=4, epochs=0.1, batch=len(sizes))
+        steps, _ = run(fit(model, TASK, "finetune", documents(model, sizes), None, config, 0, ranks))
+        return [step.loss for step in steps], torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    losses, weights = work(Alone())
+    for world in (2, 4):
+        for found, theirs in in_threads(world, work):
+            assert found == pytest.approx(losses, rel=1e-5)
+            torch.testing.assert_close(theirs, weights, rtol=1e-4, atol=1e-6)

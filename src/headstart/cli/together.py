@@ -12,7 +12,7 @@ from io import StringIO
 from headstart.errors import ConfigError
 from headstart.training.launch import Launch
 
-DIVIDED = frozenset({"pretrain", "compare", "encode"})
+DIVIDED = frozenset({"pretrain", "transfer", "compare", "encode"})
 """Commands that several processes can share."""
 GRACE_SECONDS = 10.0
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +24,11 @@ from headstart.cli.options import (
 
 if TYPE_CHECKING:
     from headstart.report.results import Run
+    from headstart.training.ranks import Ranks
     from headstart.transfer.transfer import TransferEvent, Transferred
+
+STOPPED = 130
+"""What a shell reports for a process ended by Ctrl-C."""
 
 
 @reader_options(LABELLED)
@@ -73,9 +78,10 @@ def transfer(
     """Carry a pretrained encoder over to a labelled task: frozen features, or fine-tuning."""
     from headstart.cli.weights import fetch_named
     from headstart.tasks import task_class
+    from headstart.training.launch import launch_of
+    from headstart.training.ranks import joined
     from headstart.transfer.transfer import transfer as run_transfer
 
-    fetch_named([source, train, dev], quiet)
     flags = {
         "longest": longest,
         "stride": stride,
@@ -88,36 +94,45 @@ def transfer(
         "network.pool": pool,
         "network.memory": memory,
     }
-    events = run_transfer(
-        task,
-        source=source,
-        how=how,
-        train=train,
-        dev=dev,
-        out=out,
-        labels=labels,
-        seeds=seeds,
-        examples=input_settings(task_class(task), reading),
-        settings=settings_given(flags, settings),
-        held_out=held_out,
-    )
-    done = watch_transfer(events, quiet)
-    typer.echo(transferred_text(done))
+    with joined(launch_of(os.environ)) as ranks:
+        if ranks.launch.is_first:
+            fetch_named([source, train, dev], quiet)
+        events = run_transfer(
+            task,
+            source=source,
+            how=how,
+            train=train,
+            dev=dev,
+            out=out,
+            labels=labels,
+            seeds=seeds,
+            examples=input_settings(task_class(task), reading),
+            settings=settings_given(flags, settings),
+            held_out=held_out,
+            ranks=ranks,
+        )
+        done = watch_transfer(events, quiet or not ranks.launch.is_first, ranks)
+    if done is not None:
+        typer.echo(transferred_text(done))
+    elif not ranks.launch.joins:
+        raise typer.Exit(STOPPED)
 
 
-def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool) -> Transferred:
-    """Show each event; Ctrl-C ends it."""
+def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool, ranks: Ranks) -> Transferred | None:
+    """Show each event. None if Ctrl-C ended it, and in any process but the first."""
     from headstart.cli.progress_lines import display
     from headstart.cli.stopping import stop_requests
+    from headstart.transfer.transfer import Transferred
 
-    with stop_requests() as stop, display(quiet) as show:
+    last = None
+    with stop_requests(ranks if ranks.launch.world > 1 else None) as stop, display(quiet) as show:
         for event in events:
             show(event)
-            if stop.asked:
+            if stop.is_due():
                 events.close()
-                raise typer.Exit(130)
+                return None
             last = event
-    return cast("Transferred", last)
+    return last if isinstance(last, Transferred) else None
 
 
 def transferred_text(done: Transferred) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from dataclasses import dataclass, fields
 from itertools import count
@@ -25,10 +24,10 @@ from headstart.progress import Progress
 from headstart.text.documents import discover
 from headstart.text.tokenise import Corpora, files_of, open_corpora, prepare
 from headstart.text.tokenizer import Tokenizer
-from headstart.training.coordination import POLL_SECONDS, awaited, raise_refusal, refuse, until_ended
+from headstart.training.coordination import awaited, come_to, refuse, until_ended
 from headstart.training.ranks import Ranks
 
-RUN = "run"
+RUN, READY = "run", "ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +57,6 @@ def describe(
     run = Described(pretraining.name, settings_of(config), sources, valid, corpora.name, files_of(tokenizer))
     ranks.publish(RUN, {field.name: getattr(run, field.name) for field in fields(run)})
     ranks.publish(prepared(0), True)
-
-
-def wait_for_others(ranks: Ranks) -> Generator[Progress, None, None]:
-    """For the first process: until the others are ready. A mistake that one of them has found is raised here."""
-    others = range(1, ranks.launch.world)
-    for rank in others:
-        while ranks.published(ready(rank)) is None:
-            raise_refusal(ranks)
-            yield Progress("waiting for the other processes", rank - 1, len(others), "processes")
-            time.sleep(POLL_SECONDS)
 
 
 def join_run(place: Workplace) -> Generator[Joined | Progress, None, None]:
@@ -103,7 +92,7 @@ def get_ready(place: Workplace) -> Generator[Progress, None, Learner | None]:
     if not launch.local_rank:
         ranks.publish(prepared(launch.machine), True)
     learner: Learner = yield from pretraining.learner(config, tokenizer, corpora, place)
-    ranks.publish(ready(launch.rank), True)
+    come_to(ranks, READY)
     return learner
 
 
@@ -145,7 +134,3 @@ def prepare_again(
 
 def prepared(machine: int) -> str:
     return f"prepared/{machine}"
-
-
-def ready(rank: int) -> str:
-    return f"ready/{rank}"

@@ -27,7 +27,7 @@ from headstart.pretraining.card import run_card
 from headstart.pretraining.dividing import OtherMachines
 from headstart.pretraining.events import Finished, Joined, Planned
 from headstart.pretraining.following import Leader, leading
-from headstart.pretraining.joining import describe, join_run, wait_for_others
+from headstart.pretraining.joining import READY, describe, join_run
 from headstart.pretraining.learner import Learner
 from headstart.pretraining.loop import LENGTHS, Clock, Step
 from headstart.pretraining.memory import check_memory
@@ -38,6 +38,7 @@ from headstart.progress import Notice, Progress
 from headstart.text.documents import content_key, discover, settle_layout
 from headstart.text.tokenise import Corpora, prepare
 from headstart.text.tokenizer import Tokenizer
+from headstart.training.coordination import wait_for_others
 from headstart.training.machine import available_cores, machine
 from headstart.training.ranks import Alone, Ranks
 from headstart.training.run import WEIGHTS, RunDirectory
@@ -220,7 +221,7 @@ def prepare_session(request: Request, clock: Clock) -> Generator[Progress | Noti
         begin(learner, request.beginning, pretraining.untrained_heads(config))
     data = data_table(paths, valid_paths, tokenizer, corpora, place.ranks.launch.world)
     run = write_down(request, data, tokenizer)
-    yield from wait_for_others(place.ranks)
+    yield from wait_for_others(place.ranks, READY)
 
     def write_card(finished: Finished, complete: bool) -> None:
         run.write_card(run_card(config.model_dump(), data, finished, complete=complete))

@@ -8,14 +8,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
 
-from headstart.errors import EndedElsewhereError, HeadstartError, LostProcessError
+import torch
+
+from headstart.errors import EndedElsewhereError, HeadstartError, LostProcessError, StoppedElsewhereError
 from headstart.progress import Progress
 from headstart.training.ranks import ENDED, Ranks
 
 EventT = TypeVar("EventT")
 ResultT = TypeVar("ResultT")
 POLL_SECONDS = 0.1
+SHORTEST_POLL_SECONDS = 0.002
+"""The first pause of a wait that may be short; each is twice as long as the one before."""
 REFUSED = "refused"
+STOPPED = "The first process was asked to stop."
 
 
 class Every:
@@ -80,6 +85,8 @@ def helping(
                 yield event
     except (EndedElsewhereError, LostProcessError):
         raise
+    except StoppedElsewhereError:
+        yield from until_ended(ranks)
     except HeadstartError as error:
         refuse(ranks, error)
         yield from until_ended(ranks)
@@ -111,20 +118,76 @@ def scope(ranks: Ranks, name: str) -> Iterator[Ranks]:
             inner.publish(ENDED, failed)
 
 
-def awaited(ranks: Ranks, *keys: str) -> Generator[Progress, None, Any]:
+def awaited(ranks: Ranks, *keys: str, in_step: bool = False) -> Generator[Progress, None, Any]:
     """What is published under the first of these keys, or None if the first process ends before that.
 
     Also None if a stop was asked for: a first process that was killed with the others never says that it has ended.
+    in_step: but not then, because the first process may wait for this one in an exchange of tensors.
     """
+    pause = SHORTEST_POLL_SECONDS
     while True:
         for key in keys:
             value = ranks.published(key)
             if value is not None:
                 return value
-        if ranks.ended() or ranks.stopping():
+        if ranks.ended() or (not in_step and ranks.stopping()):
             return None
         yield Progress("waiting for the first process", 0, 0, "")
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        pause = min(2 * pause, POLL_SECONDS)
+
+
+def told(ranks: Ranks, key: str) -> Generator[Progress, None, Any]:
+    """What the first process publishes under this key; StoppedElsewhereError if it is stopped before that."""
+    value = yield from awaited(ranks, key, in_step=True)
+    if value is None:
+        raise StoppedElsewhereError(STOPPED)
+    return value
+
+
+def come_to(ranks: Ranks, place: str) -> None:
+    """For any process but the first: say that it has come so far."""
+    ranks.publish(f"{place}/{ranks.launch.rank}", True)
+
+
+def wait_for_others(ranks: Ranks, place: str) -> Generator[Progress, None, None]:
+    """For the first process: until all others have come so far. A mistake that one of them has found is raised here."""
+    others = range(1, ranks.launch.world)
+    for rank in others:
+        while ranks.published(f"{place}/{rank}") is None:
+            raise_refusal(ranks)
+            yield Progress("waiting for the other processes", rank - 1, len(others), "processes")
+            time.sleep(POLL_SECONDS)
+
+
+def meet_at(ranks: Ranks, place: str) -> Generator[Progress, None, None]:
+    """Wait until all processes have come so far: who waits in an exchange of tensors cannot be told of a mistake."""
+    if ranks.launch.is_first:
+        yield from wait_for_others(ranks, place)
+        ranks.publish(place, True)
+    else:
+        come_to(ranks, place)
+        yield from told(ranks, place)
+
+
+def between_exchanges(ranks: Ranks, event: EventT) -> Generator[EventT, None, None]:
+    """Yield an event that all processes have between two exchanges of tensors.
+
+    Where the first process is closed at it, the others raise StoppedElsewhereError: they would wait for it in vain.
+    """
+    if ranks.launch.world == 1:
+        yield event
+        return
+    goes_on = torch.ones(())
+    try:
+        yield event
+    except GeneratorExit:
+        if ranks.launch.is_first:
+            ranks.share_([goes_on.zero_()])
+        raise
+    ranks.share_([goes_on])
+    if not goes_on:
+        raise StoppedElsewhereError(STOPPED)
 
 
 def until_ended(ranks: Ranks) -> Generator[Progress, None, None]:

@@ -1,4 +1,4 @@
-"""Data parallelism on one machine: each core computes the gradient of its part of a batch."""
+"""Data parallelism: who computes which rows, and the gradients that the cores of one machine have of their parts."""
 
 from __future__ import annotations
 
@@ -130,3 +130,19 @@ def parts_of(rows: Sequence[int], lengths: Sequence[int]) -> list[list[int]]:
         parts[min(cores - 1, seen * cores // max(1, total))].append(row)
         seen += lengths[row]
     return [part for part in parts if part]
+
+
+def shares_of(examples: Sequence[int], lengths: Sequence[int], world: int) -> list[list[int]]:
+    """Divide examples among so many processes, about equal in units: the longest first, each to whoever has least.
+
+    lengths: of each of them. The first process has the longest example.
+    """
+    if world == 1:
+        return [list(examples)]
+    shares: list[list[int]] = [[] for _ in range(world)]
+    loads = [0] * world
+    for place in sorted(range(len(examples)), key=lambda place: (-lengths[place], place)):
+        rank = loads.index(min(loads))
+        shares[rank].append(place)
+        loads[rank] += lengths[place]
+    return [[examples[place] for place in sorted(share)] for share in shares]

@@ -68,11 +68,15 @@ class ShardedGradient:
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
 
-    def of(self, losses: Sequence[Loss], *, is_last: bool) -> None:
+    def of(self, losses: Sequence[Loss], *, is_last: bool) -> float:
         """FSDP adds to the grads, already summed over the processes and cut: so nothing is left to `sum_up`."""
+        found = 0.0
         for loss in losses:
             with drawing_from(drawn_seed()):
-                loss().backward()  # type: ignore[no-untyped-call]
+                value = loss()
+                value.backward()  # type: ignore[no-untyped-call]
+            found += float(value.detach())
+        return found
 
     def sum_up(self, numbers: Sequence[float]) -> list[float]:
         told = torch.tensor(numbers, dtype=torch.float64)

@@ -21,8 +21,8 @@ class StepGradient(Protocol):
         """How many parts this process divides its rows into."""
         ...
 
-    def of(self, losses: Sequence[Loss], *, is_last: bool) -> None:
-        """Add the gradients of these parts of a batch. is_last: no batch of this step follows."""
+    def of(self, losses: Sequence[Loss], *, is_last: bool) -> float:
+        """Add the gradients of these parts of a batch; its loss. is_last: no batch of this step follows."""
         ...
 
     def sum_up(self, numbers: Sequence[float]) -> list[float]:
@@ -43,8 +43,8 @@ class ReplicatedGradient:
     def parts(self) -> int:
         return 1 if self.device.type != "cpu" else torch.get_num_threads()
 
-    def of(self, losses: Sequence[Loss], *, is_last: bool) -> None:
-        self.cores.of(losses, self.processes.receive if self.has_others and is_last else None)
+    def of(self, losses: Sequence[Loss], *, is_last: bool) -> float:
+        return self.cores.of(losses, self.processes.receive if self.has_others and is_last else None)
 
     def sum_up(self, numbers: Sequence[float]) -> list[float]:
         return self.processes.sum_up(numbers)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from headstart.batches.order import seed_of
 from headstart.batches.rows import AnyText
@@ -25,10 +26,15 @@ from headstart.report.results import Forgetting
 from headstart.tasks.base import Task
 from headstart.text.tokenizer import WordTokenizer
 from headstart.text.vocabulary import WordCounter
+from headstart.training.coordination import meet_at, told
+from headstart.training.launch import Launch
+from headstart.training.machine import available_cores
+from headstart.training.ranks import Alone, Ranks
 from headstart.training.seeding import freshly_initialised
+from headstart.transfer.answering import ModelInput, answers_from, score_together
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable, gather
-from headstart.transfer.fitting import FitStep, answers_of, fit
+from headstart.transfer.fitting import FitStep, fit
 from headstart.transfer.forgetting import forgetting
 from headstart.transfer.start import SCRATCH, Start
 from headstart.transfer.task_model import TaskModel, build_model
@@ -43,11 +49,11 @@ class Fitted:
 
     model: TaskModel[Any, Any]
     answers: list[Any]
-    """To the dev examples; empty without dev."""
+    """To the dev examples; empty without dev, and in any process but the first."""
     counts: Counts
     """What the task's metric counts of each of them, (N, M)."""
     scores: dict[str, float]
-    """The primary metric's first; empty without dev."""
+    """The primary metric's first; empty where there are no answers."""
     steps: int
     best_step: int
     curve: list[tuple[int, float]]
@@ -67,11 +73,40 @@ class Fitted:
 
 
 def gather_features(
-    start: Start, task: Task[Any, Any], examples: Sequence[Any], config: TransferConfig, cache: Path | None = None
-) -> Generator[Progress, None, list[FeatureTable]]:
-    """Each frozen encoder's features of all passages of these examples, computed at most once."""
+    start: Start, task: Task[Any, Any], examples: Sequence[Any], config: TransferConfig, cache: Path | None = None, *,
+    ranks: Ranks | None = None,
+) -> Generator[Progress, None, list[FeatureTable]]:  # fmt: skip
+    """Each frozen encoder's features of all passages of these examples, computed at most once.
+
+    ranks: processes that need them, too. One of each machine computes them with the threads of all; the others wait.
+    """
     if not start.pretrained or config.how != "frozen":
         raise ConfigError(f"Features are those of a frozen encoder; got {start.name}, {config.how}.")
+    ranks = ranks or Alone()
+    launch, key = ranks.launch, f"features/{ranks.launch.machine}"
+    if launch.local_rank:
+        yield from told(ranks, key)
+        return (yield from features_of(start, task, examples, config, cache))
+    with all_threads(launch):
+        tables = yield from features_of(start, task, examples, config, cache)
+    ranks.publish(key, True)
+    return tables
+
+
+@contextmanager
+def all_threads(launch: Launch) -> Iterator[None]:
+    """torch with the threads of all processes of this machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(before, min(before * launch.local_world, available_cores())))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def features_of(
+    start: Start, task: Task[Any, Any], examples: Sequence[Any], config: TransferConfig, cache: Path | None
+) -> Generator[Progress, None, list[FeatureTable]]:
     reader = freshly_initialised(0, lambda: untrained(start, config, task, []))
     passages = [passage for example in examples for passage in task.passages(example, reader)]
     texts: list[AnyText] = [text for passage in passages for text in reader.given_to_encoders(passage)[0]]
@@ -100,10 +135,15 @@ def transfer_once(
     seed: int,
     features: Sequence[FeatureTable] | None = None,
     cache: Path | None = None,
+    ranks: Ranks | None = None,
 ) -> Generator[Progress | FitStep, None, Fitted]:
-    """Fit a model of the task. Without dev the last step is kept, and there are no scores."""
+    """Fit a model of the task. Without dev the last step is kept, and there are no scores.
+
+    ranks: the processes that fit it together. Only the first one gets answers and scores.
+    """
+    ranks = ranks or Alone()
     if config.how == "frozen" and features is None:
-        features = yield from gather_features(start, task, [*train, *(dev or ())], config, cache)
+        features = yield from gather_features(start, task, [*train, *(dev or ())], config, cache, ranks=ranks)
     began = time.monotonic()
     task_model = freshly_initialised(seed_of(seed, "task"), lambda: untrained(start, config, task, train))
     model = task_model.model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -118,19 +158,17 @@ def transfer_once(
     if dev is not None:
         dev_input, dev_cut = task_model.prepare(dev, labelled=True, features=usable)
     how = "finetune" if config.how == SCRATCH else config.how
-    result = yield from fit(model, task, how, train_input, dev_input, config.fitting, seed)
+    yield from meet_at(ranks, f"fit/{seed}")
+    ranks.share_(initial_state(model, config))  # processors may differ in the rounding of random and standard numbers
+    result = yield from fit(model, task, how, train_input, dev_input, config.fitting, seed, ranks)
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    fitted = task_model.frozen()
-    answers = [] if dev_input is None else answers_of(model, task, dev_input)[0]
-    tuned = task.tuned(dev or [], answers)
-    if dev_input is not None and tuned != task:
-        task, fitted = tuned, replace(fitted, task=tuned)
-        answers = answers_of(model, task, dev_input)[0]
+    task, answers = answers_on_dev(model, task, dev_input, ranks)
+    judged = dev_input.examples if dev_input is not None and ranks.launch.is_first else []
     return Fitted(
-        model=fitted,
+        model=replace(task_model, task=task).frozen(),
         answers=answers,
-        counts=task.all_counts(dev or [], answers),
-        scores={} if dev is None else task.scores(dev, answers),
+        counts=task.all_counts(judged, answers),
+        scores=task.scores(judged, answers) if judged else {},
         steps=result.steps,
         best_step=result.best_step,
         curve=result.curve,
@@ -140,6 +178,25 @@ def transfer_once(
         truncated=sum(train_cut) + sum(dev_cut),
         parameters=trained,
     )
+
+
+def initial_state(model: Model, config: TransferConfig) -> list[Tensor]:
+    """What a fit begins with, in memory: the parameters that it may change, and how features are standardised."""
+    parameters = model.own_parameters() if config.how == "frozen" else list(model.parameters())
+    constants = [tensor for reader in model.each_reader for tensor in (reader.shift, reader.scale)]
+    return [tensor.detach() for tensor in (*parameters, *constants)]
+
+
+def answers_on_dev(
+    model: Model, task: Task[Any, Any], dev: ModelInput | None, ranks: Ranks
+) -> tuple[Task[Any, Any], list[Any]]:
+    """The task, with what it chooses on dev, and the answers. Without dev, and in other processes, there are none."""
+    scored = None if dev is None else score_together(model, task, dev, ranks=ranks)
+    if dev is None or scored is None:
+        return task, []
+    answers = answers_from(model, task, dev, scored)
+    tuned = task.tuned(dev.examples, answers)
+    return (task, answers) if tuned == task else (tuned, answers_from(model, tuned, dev, scored))
 
 
 def measure_forgetting(

@@ -1,10 +1,13 @@
-"""The fitting loop: enough steps however few the labels, warm-up, early stopping on dev, the best weights kept."""
+"""The fitting loop: enough steps however few the labels, warm-up, early stopping on dev, the best weights kept.
+
+Several processes may fit one model. They hold the same weights, and take the same steps.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from headstart.batches.order import seed_of
 from headstart.batches.rows import sorted_batches
@@ -20,17 +23,20 @@ from headstart.config import Section
 from headstart.encoders.kernels.memory import release_freed_memory
 from headstart.errors import DataError, Remedy
 from headstart.model import Model
-from headstart.tasks.base import Passage, Scores, Target, Task
-from headstart.training.data_parallel import DataParallelGradient, parts_of
+from headstart.progress import Progress
+from headstart.tasks.base import Task
+from headstart.training.coordination import between_exchanges
+from headstart.training.data_parallel import parts_of, shares_of
 from headstart.training.optim import AdamW, OptimizerConfig
+from headstart.training.ranks import Alone, Ranks
 from headstart.training.schedule import rate_at
 from headstart.training.seeding import seeded
-from headstart.training.tensors import copy_state
+from headstart.training.step_gradient import ReplicatedGradient
+from headstart.transfer.answering import ModelInput
+from headstart.transfer.early_stopping import EarlyStopping
 
 POOLED_BATCHES = 8
 """Batches whose examples are sorted by length together, so that little of each is padding."""
-EVALUATION_TOKENS = 2_048
-"""Tokens in a batch that is only predicted."""
 PASS_TOKENS = 8_448
 """Tokens that a training step reads at a time, with their padding: 32 texts of 256 tokens and their marks."""
 CORE_TOKENS = 2_048
@@ -94,83 +100,34 @@ class FitResult:
     curve: list[tuple[int, float]]
 
 
-RowScores = Callable[[Sequence[int]], tuple[Tensor, Tensor]]
-"""Rows of one set of examples -> the head's scores, (B, C) or (B, W, C), and the mask of their words, (B, W)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInput:
-    """A set of examples as the model reads it: each example is one or more rows, one for each of its passages.
-
-    scores: of any rows; lengths: tokens of each row; rows: those of each example; targets: one for each row, or None
-    where the examples have no gold answers.
-    """
-
-    scores: RowScores
-    lengths: Sequence[int]
-    examples: Sequence[Any]
-    passages: Sequence[Sequence[Passage]]
-    rows: Sequence[range]
-    targets: Sequence[Target] | None
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def example_lengths(self) -> list[int]:
-        return [sum(self.lengths[row] for row in rows) for rows in self.rows]
-
-    def rows_of(self, examples: Sequence[int]) -> list[int]:
-        return [row for example in examples for row in self.rows[example]]
-
-    def gold(self, rows: Sequence[int]) -> list[Target]:
-        if self.targets is None:
-            raise DataError("These examples have no gold answers, so there is nothing to learn from or to score.")
-        return [self.targets[row] for row in rows]
-
-
 def fit(
     model: Model, task: Task[Any, Any], how: str, train: ModelInput, dev: ModelInput | None, config: FittingConfig,
-    seed: int,
-) -> Generator[FitStep, None, FitResult]:  # fmt: skip
-    """Train `model` in place; it ends with the weights of its best evaluation on dev (the last ones without dev)."""
+    seed: int, ranks: Ranks | None = None,
+) -> Generator[Progress | FitStep, None, FitResult]:  # fmt: skip
+    """Train `model` in place; it ends with the weights of its best evaluation on dev (the last ones without dev).
+
+    ranks: the processes that divide each step and each evaluation among them. All begin with the same weights.
+    """
+    ranks = ranks or Alone()
     began = time.monotonic()
     steps = max(config.min_steps, math.ceil(config.epochs * len(train) / config.batch))
-    model.train_only(how if how != "gradual" else "finetune")
-    optimizer = AdamW(
-        model,
-        OptimizerConfig(learning_rate=1.0, weight_decay=config.weight_decay, clip=config.clip),
-        rates(model, config).__getitem__,
-    )
-    shared = DataParallelGradient(list(optimizer.parameters.values()))
-    stopping = EarlyStopping(model, task, optimizer.parameters, dev, config)
+    stepper = Stepper(model, task, how, train, config, seed, steps, ranks)
+    stopping = EarlyStopping(model, task, stepper.optimizer.parameters, dev, config, ranks, f"fit/{seed}")
     every = max(1, steps // config.evaluations)
-    groups = len(model.groups()) - 1
-    lengths = train.example_lengths()
-    per_epoch = -(-len(train) // config.batch)
-    in_parts = model.is_data_parallel()
-    batches: list[list[int]] = []
     curve: list[tuple[int, float]] = []
     for number in range(steps):
-        if how == "gradual":
-            model.train_only("gradual", min(groups, int(number / (config.unfreeze * steps) * (groups + 1))))
-            in_parts = model.is_data_parallel()
-        if number % per_epoch == 0:
-            batches = epoch_batches(lengths, config.batch, number // per_epoch, seed)
-        examples = batches[number % per_epoch]
-        if task.scores_documents:
-            passes = document_passes(train, examples, task.words_at_once(model.head))
-        else:
-            passes = passes_of(train, examples, in_parts)
-        loss = step(model, task, optimizer, shared, train, passes, number, steps, config, seed)
+        loss = stepper.step(number)
         if (number + 1) % RELEASE_EVERY == 0:
             release_freed_memory()
         took = time.monotonic() - began
         pace = (number + 1) / took
         evaluation = None
         if (number + 1) % every == 0 or number + 1 == steps:
-            evaluation = stopping.evaluate(number + 1)
+            evaluation = yield from stopping.evaluate(number + 1)
             curve += [] if evaluation is None else [(number + 1, evaluation[task.metric.name])]
-        yield FitStep(number + 1, steps, loss, (number + 1) / steps, pace, (steps - number - 1) / pace, evaluation)
+        left = (steps - number - 1) / pace
+        event = FitStep(number + 1, steps, loss, (number + 1) / steps, pace, left, evaluation)
+        yield from between_exchanges(ranks, event)
         if stopping.should_stop and number + 1 >= config.min_steps:
             break
     stopping.restore()
@@ -178,43 +135,79 @@ def fit(
     return FitResult(number + 1, stopping.best_step or number + 1, curve)
 
 
-def step(
-    model: Model,
-    task: Task[Any, Any],
-    optimizer: AdamW,
-    shared: DataParallelGradient,
-    train: ModelInput,
-    passes: list[list[list[int]]],
-    number: int,
-    steps: int,
-    config: FittingConfig,
-    seed: int,
-) -> float:
-    """passes: see `passes_of`."""
-    if not passes:
-        return 0.0  # no example of the batch has a passage
-    if not model.training:  # a call walks through every module
-        model.train()
-    device = next(model.parameters()).device
-    total = sum(task.weight(target) for parts in passes for part in parts for target in train.gold(part))
-    last = passes[-1][-1]
+class Stepper:
+    """Takes the steps of a fit. Of each batch every process computes its share."""
 
-    def loss_of(part: list[int]) -> Tensor:
-        scores, mask = train.scores(part)
-        loss = task.loss(model.head, scores, mask, train.gold(part)) / total
-        return loss + model.penalty() if part is last else loss
-
-    with seeded(seed_of(seed, "fit", number), device):
-        # The gradients of all passes add up to that of the whole batch.
-        value = sum(shared.of([partial(loss_of, part) for part in parts]) for parts in passes)
-    if not math.isfinite(value):
-        lower = min(1e-3, config.learning_rate / 3)
-        raise DataError(
-            f"The loss is {value} at step {number + 1}; the learning rate is too high.",
-            Remedy("Lower it, such as with {}.", f"fitting.learning_rate={lower:.1e}"),
+    def __init__(
+        self, model: Model, task: Task[Any, Any], how: str, train: ModelInput, config: FittingConfig, seed: int,
+        steps: int, ranks: Ranks,
+    ) -> None:  # fmt: skip
+        self.model, self.task, self.how, self.train, self.config = model, task, how, train, config
+        self.seed, self.steps, self.launch = seed, steps, ranks.launch
+        self.device = next(model.parameters()).device
+        model.train_only(how if how != "gradual" else "finetune")
+        self.in_parts = model.is_data_parallel()
+        self.optimizer = AdamW(
+            model,
+            OptimizerConfig(learning_rate=1.0, weight_decay=config.weight_decay, clip=config.clip),
+            rates(model, config).__getitem__,
         )
-    optimizer.step(rate_at((number + 1) / (steps + 1), config.warmup, "linear"))
-    return value
+        self.gradient = ReplicatedGradient(list(self.optimizer.parameters.values()), ranks, self.device)
+        self.groups = len(model.groups()) - 1
+        self.lengths = train.example_lengths()
+        self.per_epoch = -(-len(train) // config.batch)
+        self.batches: list[list[int]] = []
+
+    def step(self, number: int) -> float:
+        """The loss of the whole batch, the same in all processes."""
+        if self.how == "gradual":
+            n_open = int(number / (self.config.unfreeze * self.steps) * (self.groups + 1))
+            self.model.train_only("gradual", min(self.groups, n_open))
+            self.in_parts = self.model.is_data_parallel()
+        if number % self.per_epoch == 0:
+            self.batches = epoch_batches(self.lengths, self.config.batch, number // self.per_epoch, self.seed)
+        examples = self.batches[number % self.per_epoch]
+        rows = self.train.rows_of(examples)
+        if not rows:
+            return 0.0  # no example of the batch has a passage
+        if not self.model.training:  # a call walks through every module
+            self.model.train()
+        value = self._gradient(number, examples, sum(map(self.task.weight, self.train.gold(rows))))
+        if not math.isfinite(value):
+            lower = min(1e-3, self.config.learning_rate / 3)
+            raise DataError(
+                f"The loss is {value} at step {number + 1}; the learning rate is too high.",
+                Remedy("Lower it, such as with {}.", f"fitting.learning_rate={lower:.1e}"),
+            )
+        self.optimizer.step(rate_at((number + 1) / (self.steps + 1), self.config.warmup, "linear"))
+        return value
+
+    def _gradient(self, number: int, examples: Sequence[int], total: int) -> float:
+        """That of the batch; its loss. total: answers in the batch."""
+        passes = self._passes(examples)
+        # Counted by one process, which has the longest example of the batch, so that it has a pass.
+        penalised = passes[-1][-1] if self.launch.is_first else None
+
+        def loss_of(part: list[int]) -> Tensor:
+            scores, mask = self.train.scores(part)
+            loss = self.task.loss(self.model.head, scores, mask, self.train.gold(part)) / total
+            return loss + self.model.penalty() if part is penalised else loss
+
+        rank = [self.launch.rank] if self.launch.rank else []
+        with seeded(seed_of(self.seed, "fit", number, *rank), self.device):
+            # The gradients of all passes add up to that of the whole batch.
+            value = sum(
+                self.gradient.of([partial(loss_of, part) for part in parts], is_last=parts is passes[-1])
+                for parts in passes
+            )
+        return self.gradient.sum_up([value])[0]
+
+    def _passes(self, examples: Sequence[int]) -> list[list[list[int]]]:
+        """Those of this process: see `passes_of`. An example is never divided."""
+        mine = shares_of(examples, [self.lengths[i] for i in examples], self.launch.world)[self.launch.rank]
+        if self.task.scores_documents:
+            return document_passes(self.train, mine, self.task.words_at_once(self.model.head))
+        return passes_of(self.train, mine, self.in_parts)
 
 
 def passes_of(data: ModelInput, examples: Sequence[int], in_parts: bool) -> list[list[list[int]]]:
@@ -267,72 +260,3 @@ def epoch_batches(lengths: Sequence[int], batch: int, epoch: int, seed: int) -> 
         pool = sorted(map(int, order[first : first + batch * POOLED_BATCHES]), key=lengths.__getitem__)
         batches += [pool[start : start + batch] for start in range(0, len(pool), batch)]
     return [batches[i] for i in rng.permutation(len(batches))]
-
-
-class EarlyStopping:
-    """Evaluates on dev, keeps the best weights, and says when to stop."""
-
-    def __init__(
-        self, model: Model, task: Task[Any, Any], trained: dict[str, nn.Parameter], dev: ModelInput | None,
-        config: FittingConfig,
-    ) -> None:  # fmt: skip
-        self.model, self.task, self.trained, self.dev, self.config = model, task, trained, dev, config
-        self.best: tuple[float, float] | None = None
-        self.best_step = 0
-        self.since_best = 0
-        self.kept: dict[str, Tensor] = {}
-        self.examples: list[int] = []
-        if dev is not None:
-            # A fixed choice spread over the whole file, which may list one class after the other.
-            n = len(dev)
-            self.examples = [int(i) for i in np.unique(np.linspace(0, n - 1, min(n, config.evaluate_examples)).round())]
-
-    @property
-    def should_stop(self) -> bool:
-        return self.since_best >= self.config.patience
-
-    def evaluate(self, step: int) -> dict[str, float] | None:
-        if self.dev is None:
-            return None
-        answers, loss = answers_of(self.model, self.task, self.dev, self.examples, with_loss=True)
-        gold = [self.dev.examples[i] for i in self.examples]
-        score = self.task.metric.of(self.task.all_counts(gold, answers))
-        # Small dev sets often give equal scores: the step with the lower loss is then the better one.
-        if self.best is None or (score, -loss) > self.best:
-            self.best, self.best_step, self.since_best = (score, -loss), step, 0
-            self.kept = {name: p.detach().clone() for name, p in self.trained.items()}
-        else:
-            self.since_best += 1
-        return {self.task.metric.name: score, "loss": loss}
-
-    def restore(self) -> None:
-        if self.kept:
-            copy_state(self.trained, self.kept)
-
-
-def answers_of(
-    model: Model, task: Task[Any, Any], data: ModelInput, examples: Sequence[int] | None = None, *,
-    with_loss: bool = False,
-) -> tuple[list[Any], float]:  # fmt: skip
-    """Answers in the order of `examples` (all by default), and their mean loss, which is NaN unless asked for, and for
-    tasks whose loss reads several passages together."""
-    chosen = list(range(len(data))) if examples is None else list(examples)
-    rows = data.rows_of(chosen)
-    model.eval()
-    found: dict[int, Scores] = {}
-    loss, weight = 0.0, 0
-    with torch.no_grad():
-        for batch in sorted_batches([data.lengths[row] for row in rows], EVALUATION_TOKENS):
-            numbers = [rows[i] for i in batch]
-            scores, mask = data.scores(numbers)
-            if with_loss and not task.scores_documents:
-                gold = data.gold(numbers)
-                loss += float(task.loss(model.head, scores, mask, gold))
-                weight += sum(task.weight(target) for target in gold)
-            values, lengths = scores.cpu().numpy(), mask.sum(dim=1).tolist()
-            for place, row in enumerate(numbers):
-                found[row] = values[place, : lengths[place]].copy() if task.scores_words else values[place]
-    of_examples = [[found[row] for row in data.rows[example]] for example in chosen]
-    passages = [data.passages[example] for example in chosen]
-    answers = task.decode(model.head, [data.examples[example] for example in chosen], passages, of_examples)
-    return answers, loss / weight if with_loss and weight else math.nan

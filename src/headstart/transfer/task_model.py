@@ -31,9 +31,9 @@ from headstart.pretrained import Pretrained, word_bounds
 from headstart.tasks.base import Passage, Task, Units
 from headstart.text.tokenizer import Tokenizer
 from headstart.text.words import split_words, word_spans
+from headstart.transfer.answering import ModelInput, RowScores, answers_of
 from headstart.transfer.config import TransferConfig
 from headstart.transfer.features import FeatureTable, computed, joined_tables
-from headstart.transfer.fitting import ModelInput, RowScores, answers_of
 
 CHARACTERS_AT_ONCE = 100_000
 """Of distinct texts whose vectors are held in memory together: some 200 MB of a small BERT's."""
@@ -146,7 +146,7 @@ class TaskModel(Generic[ExampleT, AnswerT]):
         """
         features = self._shared_features(examples, known)
         data, cut = self.prepare(examples, features=features)
-        answers: list[AnswerT] = answers_of(self.model, self.task, data)[0]
+        answers: list[AnswerT] = answers_of(self.model, self.task, data)
         asked = [self.task.follow_up(example, answer) for example, answer in zip(examples, answers, strict=True)]
         open_ = [number for number, question in enumerate(asked) if question is not None]
         if open_:
