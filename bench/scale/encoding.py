@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             job = Job(source, given.text.resolve(), Path(name), f".{given.format}", options)
             seconds = compared(job, given.repeats)
             for number in range(given.kills):
-                rng = random.Random(f"{given.seed} {number}")
+                rng = random.Random(f"{given.seed} {source} {number}")
                 out, how = killed(job, f"killed-{number}", seconds, rng)
                 differs = not job.is_same(out)
                 wrong += differs

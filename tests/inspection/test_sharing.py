@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import pytest
 
 import headstart
@@ -51,16 +50,8 @@ def taking_turns(ranks: Any) -> Any:
     return ranks
 
 
-def content(path: Path) -> Any:
-    """Of .npy and parquet files the bytes; HDF5 files also hold when they were made."""
-    if path.suffix != ".h5":
-        return path.read_bytes()
-    with h5py.File(path) as file:
-        return {name: dataset[...].tolist() for name, dataset in file.items()}
-
-
-def made(folder: Path) -> dict[str, Any]:
-    return {path.name: content(path) for path in folder.iterdir()}
+def made(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture
