@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.faults import models
+from bench.faults.hub import ENTRY, REPO
 from bench.faults.samples import LABELS
+from headstart.exporting import export
+from headstart.progress import result_of
 
 SUBJECTS = ["the cat", "a dog", "my friend", "the old actor", "every child", "her sister", "nobody"]
 VERBS = ["likes", "watches", "remembers", "hates", "plays in", "talks about", "forgets"]
@@ -59,15 +62,26 @@ class Inputs:
         found.train.write_text("\n".join(["text,label", *rows, ""]), encoding="utf-8")
         models.as_run("bert", found.run)
         models.as_run("static", found.vectors)
+        models.as_elmo(folder / "elmo")
+        models.as_huggingface(folder / "hf")
+        result_of(export(found.vectors, "glove", folder / "glove"))
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """command: of a verb, given its inputs and where to write; again: what is added to go on after a kill."""
+    """command: of a verb, given its inputs and where to write; again: what is added to go on after a kill.
+
+    kept: the folder of HEADSTART_HOME that has the result, of a job that writes nowhere else.
+    """
 
     command: Callable[[Inputs, Path], list[str]]
     again: tuple[str, ...] = ()
+    kept: str = ""
+
+    def left(self, out: Path, home: Path) -> dict[str, str]:
+        """The fingerprint of what it left."""
+        return fingerprint(home / self.kept if self.kept else out)
 
 
 def settings(**values: Any) -> list[str]:
@@ -79,6 +93,14 @@ def pretrain(kind: str, *more: str) -> Job:
         return ["pretrain", kind, str(inputs.text), "--out", str(out), "--quiet", *more]
 
     return Job(command, ("--resume",))
+
+
+def imported(source: str) -> Job:
+    return Job(lambda inputs, out: ["import", str(inputs.folder / source), "--out", str(out)])
+
+
+def exported(source: str, form: str) -> Job:
+    return Job(lambda inputs, out: ["export", str(inputs.folder / source), "--to", form, "--out", str(out)])
 
 
 STATIC = settings(objective__dim=8, objective__step_words=200, tokenizer__min_count=1, training__save_seconds=0.01)
@@ -102,10 +124,26 @@ JOBS: dict[str, Job] = {
         ]
     ),
     "encode": Job(lambda inputs, out: ["encode", str(inputs.run), str(inputs.text), "--out", f"{out}.npy", "--quiet"]),
-    "import": Job(lambda inputs, out: ["import", str(inputs.run), "--out", str(out)]),
-    "export compact": Job(lambda inputs, out: ["export", str(inputs.run), "--to", "compact", "--out", str(out)]),
-    "export hf": Job(lambda inputs, out: ["export", str(inputs.run), "--to", "hf", "--out", str(out)]),
-    "export onnx": Job(lambda inputs, out: ["export", str(inputs.vectors), "--to", "onnx", "--out", str(out)]),
+    "index": Job(
+        lambda inputs, _: [
+            *("neighbours", str(inputs.run), "the [cat] likes the film .", "--among", str(inputs.text)),
+            *("--static", "off", "--quiet"),
+        ],
+        kept="occurrences",
+    ),
+    "get from the Hub": Job(lambda *_: ["get", f"hf:{REPO}", "--quiet"], kept="hub"),
+    "get from the index": Job(lambda *_: ["get", ENTRY, "--quiet"], kept="models"),
+    "import run": imported("bert"),
+    "import elmo": imported("elmo"),
+    "import hf": imported("hf"),
+    "import vectors": imported("glove/glove.txt"),
+    "export compact": exported("bert", "compact"),
+    "export hf": exported("bert", "hf"),
+    "export elmo": exported("elmo", "elmo"),
+    "export word2vec": exported("static", "word2vec"),
+    "export word2vec-binary": exported("static", "word2vec-binary"),
+    "export glove": exported("static", "glove"),
+    "export onnx": exported("static", "onnx"),
 }
 
 
@@ -117,6 +155,11 @@ def fingerprint(out: Path) -> dict[str, str]:
         if path.is_file() and path.name not in OTHERWISE and not OUTSIDE & {*path.parts}:
             found[str(path.relative_to(out.parent))] = hashlib.sha256(lasting(path)).hexdigest()[:12]
     return found
+
+
+def differing(wanted: dict[str, str], found: dict[str, str]) -> str:
+    """The names of files that are another, missing, or too many."""
+    return ", ".join(sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)))
 
 
 def lasting(path: Path) -> bytes:

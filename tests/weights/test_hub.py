@@ -153,6 +153,22 @@ def test_a_bert_is_fetched_checked_and_kept(hub: Hub, tmp_path: Path) -> None:
     assert len(hub.asked) == asked
 
 
+def test_a_damaged_file_is_named_and_downloaded_anew(
+    hub: Hub, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, _ = result(fetch_hub("org/model", tmp_path))
+    for name in ("vocab.txt", "checked"):
+        content = bytearray((folder / name).read_bytes())
+        content[3] ^= 1
+        (folder / name).write_bytes(content)
+        assert result(fetch_hub("org/model", tmp_path))[0] == folder
+        assert "it is damaged, and is downloaded anew" in caplog.text
+        assert (folder / "vocab.txt").read_bytes() == BERT["vocab.txt"]
+        caplog.clear()
+    result(fetch_hub("org/model", tmp_path))
+    assert caplog.text == ""
+
+
 def test_a_revision_has_its_own_folder(hub: Hub, tmp_path: Path) -> None:
     folder, _ = result(fetch_hub("hf:org/model@v1", tmp_path))
     assert folder == tmp_path / "hub" / "org--model@v1"

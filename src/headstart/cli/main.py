@@ -31,6 +31,7 @@ from headstart.cli import (
     weights,
 )
 from headstart.cli.allocator import TRAINING, tune_allocator
+from headstart.cli.full_disk import output_refused
 from headstart.cli.memory import out_of_memory
 from headstart.cli.together import leave, refuse_several, silent_unless
 from headstart.errors import HeadstartError, LostProcessError
@@ -102,8 +103,8 @@ def options(
 
 
 def run() -> None:
-    """A mistake of the user's, or too little memory, is one sentence and exit code 2; anything else is a bug and keeps
-    its traceback."""
+    """A mistake of the user's, too little memory, or a full disk is one sentence and exit code 2; anything else is a
+    bug and keeps its traceback."""
     if TRAINING.intersection(sys.argv[1:2]):
         tune_allocator()
     launch = Launch()
@@ -121,7 +122,7 @@ def run() -> None:
             print(f"headstart: {error}", file=sys.stderr)
         leave(launch, 2)
     except (MemoryError, RuntimeError, OSError) as error:
-        sentence = out_of_memory(error, sys.argv[1:])
+        sentence = out_of_memory(error, sys.argv[1:]) or output_refused(error)
         if sentence is None:
             raise
         print(f"headstart: {sentence}", file=sys.stderr)
