@@ -15,7 +15,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -56,9 +56,10 @@ class Answers(SimpleHTTPRequestHandler):
         return file
 
     def copyfile(self, source: IO[bytes], outputfile: IO[bytes]) -> None:  # type: ignore[override]
-        while block := source.read(BLOCK):
-            outputfile.write(block)
-            time.sleep(PAUSE)
+        with suppress(ConnectionError):  # who asked was killed
+            while block := source.read(BLOCK):
+                outputfile.write(block)
+                time.sleep(PAUSE)
 
     def log_message(self, format: str, *args: object) -> None:
         pass

@@ -106,6 +106,7 @@ def exported(source: str, form: str) -> Job:
 STATIC = settings(objective__dim=8, objective__step_words=200, tokenizer__min_count=1, training__save_seconds=0.01)
 ELMO = settings(encoder__cell=16, encoder__projection=8, training__batch=200, training__save_seconds=0.01)
 BERT = settings(encoder__width=16, encoder__inner=32, training__batch=256, objective__length=32)
+FITTING = {"fitting__epochs": 2, "fitting__min_steps": 10, "fitting__batch": 8, "network__width": 8}
 
 JOBS: dict[str, Job] = {
     "pretrain static": pretrain("static", "--steps", "30", *STATIC),
@@ -114,13 +115,14 @@ JOBS: dict[str, Job] = {
     "transfer": Job(
         lambda inputs, out: [
             *("transfer", "classify", "--from", str(inputs.vectors), "--train", str(inputs.train)),
-            *("--out", str(out), "--seeds", "2", "--quiet", "--set", "fitting.epochs=2"),
+            *("--out", str(out), "--seeds", "2", "--quiet", *settings(**FITTING)),
         ]
     ),
     "compare": Job(
         lambda inputs, out: [
             *("compare", "classify", "--with", str(inputs.vectors), "--train", str(inputs.train), "--out", str(out)),
-            *("--labels", "8,20", "--seeds", "2", "--quiet", "--set", "transfer.fitting.epochs=2"),
+            *("--labels", "8,20", "--seeds", "2", "--quiet", "--rows", f"scratch,static-frozen:{inputs.vectors.name}"),
+            *settings(**{f"transfer__{key}": value for key, value in FITTING.items()}),
         ]
     ),
     "encode": Job(lambda inputs, out: ["encode", str(inputs.run), str(inputs.text), "--out", f"{out}.npy", "--quiet"]),

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.faults.jobs import JOBS, Inputs, Job
+from bench.faults.jobs import JOBS, Inputs, Job, differing
 from bench.faults.outcome import Outcome, Setting
 from bench.faults.verbs import Command, run_verb
 
@@ -26,7 +26,7 @@ def run(group: str, setting: Setting) -> Iterator[Outcome]:
     alone = run_verb(job.command(inputs, folder / "out"), folder / "home", folder)
     if alone.code != 0:
         raise RuntimeError(f"alone: {alone}")
-    wanted = sorted(job.left(folder / "out", folder / "home").values())
+    wanted = left(job, folder, "out")
     for number in setting.numbers(group, TIMES, QUICK_TIMES):
         for kind, outs in KINDS.items():
             if not (job.kept and kind == SAME_OUT):
@@ -34,7 +34,7 @@ def run(group: str, setting: Setting) -> Iterator[Outcome]:
                 yield Outcome(NAME, group, number, f"{kind}: {how}", wrong)
 
 
-def at_once(job: Job, inputs: Inputs, folder: Path, outs: tuple[str, str], wanted: list[str]) -> tuple[str, str]:
+def at_once(job: Job, inputs: Inputs, folder: Path, outs: tuple[str, str], wanted: dict[str, str]) -> tuple[str, str]:
     shutil.rmtree(folder)
     folder.mkdir()
     commands = []
@@ -49,6 +49,11 @@ def at_once(job: Job, inputs: Inputs, folder: Path, outs: tuple[str, str], wante
     if not wrong and not done:
         wrong = f"neither was done: {ended[0].errors[-150:]}"
     for out in {*done}:
-        if not wrong and sorted(job.left(folder / out, folder / "home").values()) != wanted:
-            wrong = f"another result in '{out}' than alone"
+        if not wrong and (others := differing(wanted, left(job, folder, out))):
+            wrong = f"other files in '{out}' than alone: {others}"
     return " and ".join(sorted(how for how, _ in judged)), wrong
+
+
+def left(job: Job, folder: Path, out: str) -> dict[str, str]:
+    """What a job left, whatever its result is called."""
+    return {name.removeprefix(out): value for name, value in job.left(folder / out, folder / "home").items()}

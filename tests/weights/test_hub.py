@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -188,6 +189,17 @@ def test_a_broken_download_is_gone_on_with(hub: Hub, tmp_path: Path) -> None:
     assert ("model.safetensors", f"bytes={arrived}-") in gets
     assert (folder / "model.safetensors").read_bytes() == BERT["model.safetensors"]
     assert not (tmp_path / "partial" / "org--model").exists()
+
+
+def test_two_processes_download_it_once_and_one_waits(hub: Hub, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as both:  # each has its own lock, as processes have
+        folders = list(both.map(lambda _: result(fetch_hub("org/model", tmp_path)), range(2)))
+    assert {folder for folder, _ in folders} == {tmp_path / "hub" / "org--model"}
+    stages = [{reading.stage for reading in readings} for _, readings in folders]
+    assert {"waiting for another process that downloads it"} in stages
+    assert sum(method == "GET" and path.endswith("model.safetensors") for method, path, _ in hub.asked) == 1
+    assert len((tmp_path / "hub" / "org--model" / "checked").read_text().splitlines()) == 3
+    assert not list((tmp_path / "partial").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,24 @@ used: the catalogue does not know those of every file, and nothing is asked of t
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headstart.atomic import sha256_of, sync, sync_tree
 from headstart.errors import DataError
+from headstart.progress import Progress
 from headstart.text.building import PREFIX, building, remove_stale
 
 CHECKED = "checked"
 """In the format that `sha256sum --check` reads."""
+POLL_SECONDS = 0.2
 DISK_ERRORS = (errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT)
 
 
@@ -44,6 +48,27 @@ def scratch(home: Path) -> Iterator[Path]:
     remove_stale(parent)
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
+
+
+def claimed(folder: Path) -> Generator[Progress, None, tuple[int, bool]]:
+    """Make a folder for a download that can be gone on with, and wait until no other process is at work in it.
+
+    Returns the open folder, which is this process's own until that is closed, and whether it had to wait.
+    """
+    has_waited = False
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who had it removes it at the end; then the lock is that of a folder which is no longer there.
+            if os.path.samestat(os.fstat(opened), folder.stat()):
+                return opened, has_waited
+        except (BlockingIOError, FileNotFoundError):
+            has_waited = True
+        os.close(opened)
+        yield Progress("waiting for another process that downloads it", 0, 0, "")
+        time.sleep(POLL_SECONDS)
 
 
 @contextmanager
