@@ -16,8 +16,9 @@ from bench.faults.verbs import run_verb
 NAME = "starved"
 GROUPS = tuple(JOBS)
 QUICK, QUICK_SIZES = ("export hf",), 2
-BEYOND = (2_048, 512, 128, 64, 32, 16, 8)
-"""Megabytes beyond what the process has with its libraries loaded: the job itself then is short of memory."""
+BEYOND = (2_048, 1_024, 512, 256, 128)
+"""Megabytes beyond what the process has with its libraries loaded: the job itself then is short of memory. With less,
+OpenBLAS and the tokenizers library end the process themselves."""
 IN_ALL = (2_048, 1_536, 1_024, 768, 512)
 """Megabytes of a process that is started anew, libraries and all, as after `ulimit -v`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import torch
 
 from headstart.cli import main
-from headstart.cli.memory import out_of_memory
+from headstart.cli.memory import check_limit, out_of_memory
+from headstart.errors import ConfigError
 
 TOO_MANY = 1 << 50
 
@@ -30,6 +32,28 @@ def test_what_was_needed_and_what_to_lower() -> None:
     assert out_of_memory(MemoryError(), []) == (
         "There is not enough memory. Close other programs, or give a smaller file or model."
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ImportError("x.so: failed to map segment from shared object"), RuntimeError("could not create a primitive")],
+)
+def test_how_libraries_say_it(error: Exception) -> None:
+    said = out_of_memory(error, ["encode"])
+    assert said is not None
+    assert "shorter lines, or a smaller model" in said
+
+
+def test_a_limit_in_which_the_libraries_cannot_be_loaded_is_told_before_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (512 << 20, resource.RLIM_INFINITY))
+    with pytest.raises(ConfigError, match=r"537 MB of address space, .* need about 1,000 MB\. Raise the limit"):
+        check_limit(["encode", "bert-mini"])
+    for light in (["get", "--list"], ["encode", "--help"], []):
+        check_limit(light)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    check_limit(["encode", "bert-mini"])
 
 
 def test_other_errors_are_none_of_memory() -> None:

@@ -31,8 +31,8 @@ from headstart.cli import (
     weights,
 )
 from headstart.cli.allocator import TRAINING, tune_allocator
-from headstart.cli.full_disk import output_refused
-from headstart.cli.memory import out_of_memory
+from headstart.cli.memory import check_limit, out_of_memory
+from headstart.cli.refused_files import refused_file
 from headstart.cli.together import leave, refuse_several, silent_unless
 from headstart.errors import HeadstartError, LostProcessError
 from headstart.training.launch import Launch, launch_of
@@ -112,6 +112,7 @@ def run() -> None:
         launch = launch_of(os.environ)
         with silent_unless(launch.is_first):
             refuse_several(launch, sys.argv[1:])
+            check_limit(sys.argv[1:])
             app()
     except LostProcessError as error:
         if launch.is_first or launch.local_rank == 0:
@@ -121,8 +122,8 @@ def run() -> None:
         if launch.is_first:
             print(f"headstart: {error}", file=sys.stderr)
         leave(launch, 2)
-    except (MemoryError, RuntimeError, OSError) as error:
-        sentence = out_of_memory(error, sys.argv[1:]) or output_refused(error)
+    except (MemoryError, RuntimeError, OSError, ImportError) as error:
+        sentence = out_of_memory(error, sys.argv[1:]) or refused_file(error)
         if sentence is None:
             raise
         print(f"headstart: {sentence}", file=sys.stderr)

@@ -106,6 +106,14 @@ class RunDirectory:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
+    def discard(self) -> None:
+        """Remove the files of a job that failed, from a folder that was empty when it began. Used inside `locked`."""
+        for path in self.path.iterdir():
+            if path.is_dir() and path != self.state:
+                shutil.rmtree(path)
+            elif path != self.state:
+                path.unlink()
+
     def write_config(self, table: Mapping[str, object]) -> None:
         write_text(self.path / "config.toml", to_toml(table))
 
