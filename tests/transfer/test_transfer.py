@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -202,7 +203,7 @@ def test_a_disk_that_fills_while_the_model_is_saved_leaves_nothing(
 
     quick = {"settings": {"fitting": {"min_steps": 1, "epochs": 0.01}}}
     with monkeypatch.context() as full:
-        full.setattr("headstart.transfer.transfer.save_task_model", save_half)
+        full.setattr(sys.modules[transfer.__module__], "save_task_model", save_half)
         with pytest.raises(CheckpointError, match="the disk is full"):
             run("scratch", "frozen", labelled, tmp_path / "run", **quick)
     assert not (tmp_path / "run").exists()
