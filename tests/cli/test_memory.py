@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from headstart.cli import main
+from headstart.cli import main, memory
 from headstart.cli.memory import check_limit, out_of_memory
 from headstart.errors import ConfigError
 
@@ -47,13 +47,23 @@ def test_how_libraries_say_it(error: Exception) -> None:
 def test_a_limit_in_which_the_libraries_cannot_be_loaded_is_told_before_they_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setattr(memory, "address_space", lambda: 12 << 20)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (512 << 20, resource.RLIM_INFINITY))
-    with pytest.raises(ConfigError, match=r"537 MB of address space, .* need about 1,000 MB\. Raise the limit"):
+    with pytest.raises(ConfigError, match=r"take 524 MB more .* `headstart encode` needs about 1,000 MB .* ulimit -v"):
         check_limit(["encode", "bert-mini"])
-    for light in (["get", "--list"], ["encode", "--help"], []):
+    for light in (["--version"], ["encode", "--help"], []):
         check_limit(light)
-    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1_100 << 20, resource.RLIM_INFINITY))
     check_limit(["encode", "bert-mini"])
+    with pytest.raises(ConfigError, match=r"`headstart pretrain` needs about 1,400 MB"):
+        check_limit(["pretrain", "bert"])
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    check_limit(["pretrain", "bert"])
+
+
+def test_the_address_space_is_told_in_bytes() -> None:
+    assert 100 << 20 < memory.address_space() < 1 << 46
 
 
 def test_other_errors_are_none_of_memory() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import resource
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from headstart.errors import ConfigError
 
@@ -20,9 +22,12 @@ SPOKEN = (
 )
 """How torch, oneDNN in it, and the loader of libraries say it; in Python and NumPy it is a MemoryError."""
 LIBRARIES = 1_000_000_000
-"""Bytes of address space that a process takes once torch, scipy and scikit-learn are loaded, rounded. With fewer, some
-of them end the process without an error that Python sees."""
-WITHOUT_THEM = ("get", "--help", "--version")
+"""Bytes of address space that torch, scipy and scikit-learn take once they are loaded, rounded. With fewer, some of
+them end the process without an error that Python sees."""
+WORKING = {"pretrain": 400_000_000}
+"""The same of what a command does: the tokenizers library ends the process, too."""
+STATM = Path("/proc/self/statm")
+WITHOUT_THEM = ("--help", "--version")
 BYTES = re.compile(r"tried to allocate (\d+) bytes|Unable to allocate ([\d.]+ [KMGTPE]i?B)")
 LOWER = {
     "pretrain": "a smaller --size, or a smaller --set training.batch",
@@ -36,14 +41,26 @@ ELSE = "a smaller file or model"
 
 
 def check_limit(arguments: Sequence[str]) -> None:
-    """Refuse a command whose libraries cannot be loaded within the limit of the address space."""
+    """Refuse a command that the limit of the address space leaves no room for. arguments: of the command line."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    is_light = not arguments or arguments[0] in WITHOUT_THEM or "--help" in arguments
-    if limit != resource.RLIM_INFINITY and limit < LIBRARIES and not is_light:
+    command = arguments[0] if arguments else "--help"
+    if limit == resource.RLIM_INFINITY or command in WITHOUT_THEM or "--help" in arguments:
+        return
+    left = limit - address_space()
+    needed = (0 if "torch" in sys.modules else LIBRARIES) + WORKING.get(command, 0)
+    if left < needed:
         raise ConfigError(
-            f"There is not enough memory: this process may take {limit / 1e6:,.0f} MB of address space, and its "
-            f"libraries alone need about {LIBRARIES / 1e6:,.0f} MB. Raise the limit (ulimit -v)."
+            f"There is not enough memory: this process may take {left / 1e6:,.0f} MB more of address space, and "
+            f"`headstart {command}` needs about {needed / 1e6:,.0f} MB with its libraries. Raise the limit (ulimit -v)."
         )
+
+
+def address_space() -> int:
+    """Bytes that this process has mapped; 0 where the system does not tell."""
+    try:
+        return int(STATM.read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def out_of_memory(error: BaseException, arguments: Sequence[str]) -> str | None:
