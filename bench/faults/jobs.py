@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bench.faults.hub import ENTRY, REPO
 from bench.faults.samples import LABELS
 from headstart.exporting import export
 from headstart.progress import result_of
+from headstart.text.building import PREFIX
 
 SUBJECTS = ["the cat", "a dog", "my friend", "the old actor", "every child", "her sister", "nobody"]
 VERBS = ["likes", "watches", "remembers", "hates", "plays in", "talks about", "forgets"]
@@ -154,7 +156,8 @@ def fingerprint(out: Path) -> dict[str, str]:
     beside = [path for path in out.parent.glob(f"{out.name}.*") if path.is_file()]
     found = {}
     for path in sorted([*out.rglob("*"), *beside]):
-        if path.is_file() and path.name not in OTHERWISE and not OUTSIDE & {*path.parts}:
+        is_unfinished = any(part.startswith(PREFIX) for part in path.parts)
+        if path.is_file() and path.name not in OTHERWISE and not OUTSIDE & {*path.parts} and not is_unfinished:
             found[str(path.relative_to(out.parent))] = hashlib.sha256(lasting(path)).hexdigest()[:12]
     return found
 
@@ -168,7 +171,8 @@ def lasting(path: Path) -> bytes:
     """The content of a file without what was measured. Pictures have only to be there."""
     content = path.read_bytes()
     if path.suffix == ".json":
-        return json.dumps(without_times(json.loads(content)), sort_keys=True).encode()
+        with suppress(ValueError):  # one that is not whole differs as it is
+            return json.dumps(without_times(json.loads(content)), sort_keys=True).encode()
     if path.name == "config.toml":
         return b"\n".join(line for line in content.splitlines() if not line.startswith(TIMED_LINES))
     return b"" if path.suffix in (".png", ".svg", ".csv") else content

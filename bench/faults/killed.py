@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.faults.jobs import JOBS, Inputs, Job, differing
 from bench.faults.outcome import Outcome, Setting
-from bench.faults.verbs import Command, run_verb
+from bench.faults.verbs import MISTAKE, Command, run_verb
 
 NAME = "killed"
 GROUPS = tuple(JOBS)
@@ -68,6 +68,9 @@ def disturbed(
         kills += Command(command, home, folder).kill_after(rng.uniform(0, seconds))
     ended = run_verb(command, home, folder)
     how = "killed once" if kills == 1 else f"killed {kills} times"
+    if ended.code == MISTAKE and "Give another --out" in ended.errors and not was_done(ended.errors):
+        out, how = folder / "another" / "out", f"{how}, into another folder"  # half a task model was there
+        ended = run_verb(job.command(inputs, out), home, folder)
     if ended.code != 0 and not was_done(ended.errors):
         return how, f"then {ended.judged()[0]}: {ended.errors[-400:]}"
     others = differing(wanted, job.left(out, home))

@@ -174,25 +174,18 @@ def half_written(machine: Machine, wanted: dict[str, str]) -> str:
     """Files that are there under their names without being whole. Those of an index grow, and one tells what counts."""
     if machine.job.kept:
         return ""
-    try:
-        found = machine.left()
-    except ValueError as error:
-        return f"a JSON file is not whole: {error}"
+    found = machine.left()
     torn = sorted(name for name, value in found.items() if is_final(name) and wanted.get(name) != value)
     return f"half-written: {', '.join(torn)}" if torn else ""
 
 
 def is_final(name: str) -> bool:
     """Not a file that tells by its name that it is not whole."""
-    return not any(".partial" in part or part.startswith(".building-") for part in Path(name).parts)
+    return not any(".partial" in part or part.startswith((".building-", ".tmp")) for part in Path(name).parts)
 
 
 def different(machine: Machine, wanted: dict[str, str]) -> str:
-    try:
-        found = machine.left()
-    except ValueError as error:
-        return f"a JSON file is not whole: {error}"
-    found = {name: value for name, value in found.items() if is_final(name)}
+    found = {name: value for name, value in machine.left().items() if is_final(name)}
     torn_log = log_of(machine.out)
     return ", ".join(filter(None, [differing(wanted, found), *torn_log]))
 

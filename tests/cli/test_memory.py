@@ -50,7 +50,7 @@ def test_a_limit_in_which_the_libraries_cannot_be_loaded_is_told_before_they_are
     monkeypatch.delitem(sys.modules, "torch")
     monkeypatch.setattr(memory, "address_space", lambda: 12 << 20)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (512 << 20, resource.RLIM_INFINITY))
-    with pytest.raises(ConfigError, match=r"take 524 MB more .* `headstart encode` needs about 1,000 MB .* ulimit -v"):
+    with pytest.raises(ConfigError, match=r"take 524 MB more .* `headstart encode` needs about 1,000 MB .*ulimit -v"):
         check_limit(["encode", "bert-mini"])
     for light in (["--version"], ["encode", "--help"], []):
         check_limit(light)

@@ -243,3 +243,4 @@ def test_what_a_killed_process_left_of_a_first_file_is_no_obstacle(
     folder.mkdir()
     (folder / "index.json.1.2.partial").write_text("{")
     assert len(result_of(occurrence_index(encoder, [text], folder=folder))) == 19
+    assert not list(folder.glob("*.partial"))

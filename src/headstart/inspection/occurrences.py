@@ -212,6 +212,8 @@ def needs_library(plan: IndexPlan) -> bool:
 
 
 def build(plan: IndexPlan) -> Generator[Progress | Notice, None, None]:
+    for left in plan.folder.glob(f"*{PARTIAL}"):  # by a killed process
+        left.unlink()
     if not is_enough(plan.committed, plan.words):
         yield announced(plan)
         yield from add_parts(plan)

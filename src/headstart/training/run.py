@@ -48,6 +48,8 @@ def shard_name(rank: int, world: int) -> str:
     return f"shard-{rank + 1:05d}-of-{world:05d}.safetensors"
 
 
+HALF = (f"*{PARTIAL}", ".tmp??????")
+"""Names of files that are being written: ours, and those that safetensors renames to ours."""
 NOTE_SUM = "note_sha256"
 """The checksum of a checkpoint's note, itself left out."""
 
@@ -191,7 +193,8 @@ class RunDirectory:
         with self._lock_file():
             if new and not self.holds_nothing(self.path):
                 raise CheckpointError(f"{self.path}: another process has written a run there. Give another --out.")
-            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.rglob(f"*{PARTIAL}")]:
+            left = [path for name in HALF for path in (*self.path.glob(name), *self.state.rglob(name))]
+            for partial in left:
                 with suppress(OSError):
                     partial.unlink()
             try:
