@@ -1,6 +1,6 @@
 """One table of all faults: how many cases of each, how many ended as wanted, and how to see again those that did not.
 
-    python -m bench.faults [--quick] [--only FAULT ...] [--case GROUP[:NUMBER] ...] [--seed N] [--out FILE]
+    python -m bench.faults [--quick] [--only FAULT ...] [--case GROUP[:NUMBER] ...] [--seed N] [--jobs N] [--out FILE]
 
 Exits with 1 if any case ended in another way than it should. docs/reliability.md says what is wanted of each.
 """
@@ -12,12 +12,16 @@ import importlib
 import json
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 from bench.faults import ROWS
-from bench.faults.outcome import Outcome, Setting, cells, failure_line, groups, table
+from bench.faults.divided import outcomes_of_groups
+from bench.faults.hub import serving
+from bench.faults.outcome import Outcome, Setting, failure_line, table
 from bench.faults.warm import import_everything
 
 MUTATED = "mutated"
@@ -29,11 +33,13 @@ SHOWN = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parsed(arguments)
     began = time.monotonic()
-    if given.only != [MUTATED]:
-        import_everything()
-    with tempfile.TemporaryDirectory(prefix="faults-", dir=given.folder) as folder:
-        setting = Setting(Path(folder), given.seed, given.quick, tuple(given.case))
-        outcomes = list(all_rows(given.only, setting))
+    with tempfile.TemporaryDirectory(prefix="faults-", dir=given.folder) as name, ExitStack() as around:
+        folder = Path(name)
+        if given.only != [MUTATED]:
+            import_everything()
+            around.enter_context(serving(folder / "served"))
+        setting = Setting(folder, given.seed, given.quick, tuple(given.case))
+        outcomes = list(all_rows(given.only, setting, given.jobs))
     failed = [outcome for outcome in outcomes if outcome.wrong]
     print(f"\n{table(outcomes)}\n\n{len(outcomes):,} cases, {len(failed):,} not as wanted.", end=" ")
     print("This was the quick one." if given.quick else "", f"Took {time.monotonic() - began:.0f} s.")
@@ -50,24 +56,25 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few cases of each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where the files of the cases are written")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="groups of cases at a time")
     parser.add_argument("--out", type=Path, help="a JSON file for the outcome of every case")
     return parser.parse_args(arguments)
 
 
-def all_rows(names: Sequence[str], setting: Setting) -> Iterator[Outcome]:
-    """The outcomes of these kinds of fault. Groups are told as they end, each failure at once."""
+def all_rows(names: Sequence[str], setting: Setting, jobs: int) -> Iterator[Outcome]:
+    """The outcomes of these kinds of fault. Each failure is told at once, and how many there were as a kind ends."""
     for name in names:
-        folder = setting.folder / name
-        folder.mkdir()
-        here = Setting(folder, setting.seed, setting.quick, setting.only)
-        done: list[Outcome] = []
-        for outcome in importlib.import_module(f"bench.faults.{name}").run(here):
-            if done and done[-1].group != outcome.group:
-                print(*cells(groups(done)[-1]), sep="  ", flush=True)
-            done.append(outcome)
-            if outcome.wrong and sum(bool(one.wrong) for one in groups(done)[-1]) <= SHOWN:
+        module, began = importlib.import_module(f"bench.faults.{name}"), time.monotonic()
+        groups = [group for group in module.GROUPS if setting.wants_group(group, module.QUICK)]
+        told: Counter[str] = Counter()
+        done = 0
+        for outcome in outcomes_of_groups(name, module.run, groups, setting, jobs):
+            done += 1
+            told[outcome.group] += bool(outcome.wrong)
+            if outcome.wrong and told[outcome.group] <= SHOWN:
                 print(failure_line(outcome, setting.seed), flush=True)
-        yield from done
+            yield outcome
+        print(f"{name}: {done:,} cases in {time.monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -66,11 +66,23 @@ class Disk:
             self._sync(self._at(self._place(given[0])) if given[0] != str(self.root) else ROOT)
         elif letter == "R":
             old, new = self._place(given[0]), self._place(given[1])
+            self._unseen(old, given[2])
             self.changes.append(Change(new[0], {old: None, new: self._at(old)}))
         elif letter in "MC":
             self._add(given[-1], self._new_folder() if letter == "M" else given[0])
         else:
             self._add(given[0], None)
+
+    def _unseen(self, place: tuple[int, str], inode: str) -> None:
+        """Safetensors renames by a system call past libc: what is about to be moved shows what had come there."""
+        now = self._at(place)
+        if isinstance(now, int) or now == inode:
+            return
+        names: dict[tuple[int, str], Node] = {}
+        for change in self.changes:
+            names |= change.names
+        moved: dict[tuple[int, str], Node] = {name: None for name, node in names.items() if node == inode}
+        self.changes.append(Change(place[0], {**moved, place: inode}))
 
     def _sync(self, folder: Node) -> None:
         for change in self.changes:

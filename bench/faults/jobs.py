@@ -6,12 +6,17 @@ import hashlib
 import json
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.faults import models
+from bench.faults.hub import ENTRY, REPO
 from bench.faults.samples import LABELS
+from headstart.exporting import export
+from headstart.progress import result_of
+from headstart.text.building import PREFIX
 
 SUBJECTS = ["the cat", "a dog", "my friend", "the old actor", "every child", "her sister", "nobody"]
 VERBS = ["likes", "watches", "remembers", "hates", "plays in", "talks about", "forgets"]
@@ -59,15 +64,26 @@ class Inputs:
         found.train.write_text("\n".join(["text,label", *rows, ""]), encoding="utf-8")
         models.as_run("bert", found.run)
         models.as_run("static", found.vectors)
+        models.as_elmo(folder / "elmo")
+        models.as_huggingface(folder / "hf")
+        result_of(export(found.vectors, "glove", folder / "glove"))
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """command: of a verb, given its inputs and where to write; again: what is added to go on after a kill."""
+    """command: of a verb, given its inputs and where to write; again: what is added to go on after a kill.
+
+    kept: the folder of HEADSTART_HOME that has the result, of a job that writes nowhere else.
+    """
 
     command: Callable[[Inputs, Path], list[str]]
     again: tuple[str, ...] = ()
+    kept: str = ""
+
+    def left(self, out: Path, home: Path) -> dict[str, str]:
+        """The fingerprint of what it left."""
+        return fingerprint(home / self.kept if self.kept else out)
 
 
 def settings(**values: Any) -> list[str]:
@@ -81,9 +97,18 @@ def pretrain(kind: str, *more: str) -> Job:
     return Job(command, ("--resume",))
 
 
+def imported(source: str) -> Job:
+    return Job(lambda inputs, out: ["import", str(inputs.folder / source), "--out", str(out)])
+
+
+def exported(source: str, form: str) -> Job:
+    return Job(lambda inputs, out: ["export", str(inputs.folder / source), "--to", form, "--out", str(out)])
+
+
 STATIC = settings(objective__dim=8, objective__step_words=200, tokenizer__min_count=1, training__save_seconds=0.01)
 ELMO = settings(encoder__cell=16, encoder__projection=8, training__batch=200, training__save_seconds=0.01)
 BERT = settings(encoder__width=16, encoder__inner=32, training__batch=256, objective__length=32)
+FITTING = {"fitting__epochs": 2, "fitting__min_steps": 10, "fitting__batch": 8, "network__width": 8}
 
 JOBS: dict[str, Job] = {
     "pretrain static": pretrain("static", "--steps", "30", *STATIC),
@@ -92,20 +117,37 @@ JOBS: dict[str, Job] = {
     "transfer": Job(
         lambda inputs, out: [
             *("transfer", "classify", "--from", str(inputs.vectors), "--train", str(inputs.train)),
-            *("--out", str(out), "--seeds", "2", "--quiet", "--set", "fitting.epochs=2"),
+            *("--out", str(out), "--seeds", "2", "--quiet", *settings(**FITTING)),
         ]
     ),
     "compare": Job(
         lambda inputs, out: [
             *("compare", "classify", "--with", str(inputs.vectors), "--train", str(inputs.train), "--out", str(out)),
-            *("--labels", "8,20", "--seeds", "2", "--quiet", "--set", "transfer.fitting.epochs=2"),
+            *("--labels", "8,20", "--seeds", "2", "--quiet", "--rows", f"scratch,static-frozen:{inputs.vectors.name}"),
+            *settings(**{f"transfer__{key}": value for key, value in FITTING.items()}),
         ]
     ),
     "encode": Job(lambda inputs, out: ["encode", str(inputs.run), str(inputs.text), "--out", f"{out}.npy", "--quiet"]),
-    "import": Job(lambda inputs, out: ["import", str(inputs.run), "--out", str(out)]),
-    "export compact": Job(lambda inputs, out: ["export", str(inputs.run), "--to", "compact", "--out", str(out)]),
-    "export hf": Job(lambda inputs, out: ["export", str(inputs.run), "--to", "hf", "--out", str(out)]),
-    "export onnx": Job(lambda inputs, out: ["export", str(inputs.vectors), "--to", "onnx", "--out", str(out)]),
+    "index": Job(
+        lambda inputs, _: [
+            *("neighbours", str(inputs.run), "the [cat] likes the film .", "--among", str(inputs.text)),
+            *("--static", "off", "--quiet"),
+        ],
+        kept="occurrences",
+    ),
+    "get from the Hub": Job(lambda *_: ["get", f"hf:{REPO}", "--quiet"], kept="hub"),
+    "get from the index": Job(lambda *_: ["get", ENTRY, "--quiet"], kept="models"),
+    "import run": imported("bert"),
+    "import elmo": imported("elmo"),
+    "import hf": imported("hf"),
+    "import vectors": imported("glove/glove.txt"),
+    "export compact": exported("bert", "compact"),
+    "export hf": exported("bert", "hf"),
+    "export elmo": exported("elmo", "elmo"),
+    "export word2vec": exported("static", "word2vec"),
+    "export word2vec-binary": exported("static", "word2vec-binary"),
+    "export glove": exported("static", "glove"),
+    "export onnx": exported("static", "onnx"),
 }
 
 
@@ -114,16 +156,23 @@ def fingerprint(out: Path) -> dict[str, str]:
     beside = [path for path in out.parent.glob(f"{out.name}.*") if path.is_file()]
     found = {}
     for path in sorted([*out.rglob("*"), *beside]):
-        if path.is_file() and path.name not in OTHERWISE and not OUTSIDE & {*path.parts}:
+        is_unfinished = any(part.startswith(PREFIX) for part in path.parts)
+        if path.is_file() and path.name not in OTHERWISE and not OUTSIDE & {*path.parts} and not is_unfinished:
             found[str(path.relative_to(out.parent))] = hashlib.sha256(lasting(path)).hexdigest()[:12]
     return found
+
+
+def differing(wanted: dict[str, str], found: dict[str, str]) -> str:
+    """The names of files that are another, missing, or too many."""
+    return ", ".join(sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)))
 
 
 def lasting(path: Path) -> bytes:
     """The content of a file without what was measured. Pictures have only to be there."""
     content = path.read_bytes()
     if path.suffix == ".json":
-        return json.dumps(without_times(json.loads(content)), sort_keys=True).encode()
+        with suppress(ValueError):  # one that is not whole differs as it is
+            return json.dumps(without_times(json.loads(content)), sort_keys=True).encode()
     if path.name == "config.toml":
         return b"\n".join(line for line in content.splitlines() if not line.startswith(TIMED_LINES))
     return b"" if path.suffix in (".png", ".svg", ".csv") else content

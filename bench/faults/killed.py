@@ -8,31 +8,30 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.faults.jobs import JOBS, Inputs, Job, fingerprint
+from bench.faults.jobs import JOBS, Inputs, Job, differing
 from bench.faults.outcome import Outcome, Setting
-from bench.faults.verbs import Command, run_verb
+from bench.faults.verbs import MISTAKE, Command, run_verb
 
 NAME = "killed"
-TIMES, QUICK_TIMES = 50, 2
+GROUPS = tuple(JOBS)
 QUICK = ("pretrain static", "export hf")
+TIMES, QUICK_TIMES = 50, 2
+PHASES = ((0.0, 0.1), (0.9, 1.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0))
+"""Shares of the job's time, in turn: some kills come at its start and some while it writes its last files."""
 MOST_KILLS, AGAIN = 3, 0.4
 """Of one case, and how likely the command that goes on is killed, too."""
 
 
-def run(setting: Setting) -> Iterator[Outcome]:
-    inputs: Inputs | None = None
-    for name, job in JOBS.items():
-        if not setting.wants(name) or (setting.quick and name not in QUICK and not setting.only):
-            continue
-        inputs = inputs or Inputs.made(setting.folder / "inputs")
-        folder = setting.folder / name.replace(" ", "-")
-        began = time.monotonic()
-        wanted = undisturbed(job, inputs, folder)
-        seconds = time.monotonic() - began
-        for number in range(QUICK_TIMES if setting.quick else TIMES):
-            if setting.wants(name, number):
-                rng = random.Random(f"{setting.seed} {name} {number}")
-                yield Outcome(NAME, name, number, *disturbed(job, inputs, folder, wanted, seconds, rng))
+def run(group: str, setting: Setting) -> Iterator[Outcome]:
+    job, inputs, folder = JOBS[group], Inputs.made(setting.folder / "inputs"), setting.folder / "work"
+    undisturbed(job, inputs, folder)  # has more to load than those that come
+    began = time.monotonic()
+    wanted = undisturbed(job, inputs, folder)
+    seconds = time.monotonic() - began
+    for number in setting.numbers(group, TIMES, QUICK_TIMES):
+        rng = random.Random(f"{setting.seed} {group} {number}")
+        phase = PHASES[number % len(PHASES)]
+        yield Outcome(NAME, group, number, *disturbed(job, inputs, folder, wanted, seconds, phase, rng))
 
 
 def fresh(folder: Path) -> tuple[Path, Path]:
@@ -46,28 +45,36 @@ def undisturbed(job: Job, inputs: Inputs, folder: Path) -> dict[str, str]:
     out, home = fresh(folder)
     ended = run_verb(job.command(inputs, out), home, folder)
     if ended.code != 0:
-        raise SystemExit(f"{' '.join(job.command(inputs, out))}: {ended}")
-    return fingerprint(out)
+        raise RuntimeError(f"{' '.join(job.command(inputs, out))}: {ended}")
+    return job.left(out, home)
 
 
 def disturbed(
-    job: Job, inputs: Inputs, folder: Path, wanted: dict[str, str], seconds: float, rng: random.Random
+    job: Job,
+    inputs: Inputs,
+    folder: Path,
+    wanted: dict[str, str],
+    seconds: float,
+    phase: tuple[float, float],
+    rng: random.Random,
 ) -> tuple[str, str]:
     while True:
         out, home = fresh(folder)
-        if Command(job.command(inputs, out), home, folder).kill_after(rng.uniform(0, seconds)):
+        if Command(job.command(inputs, out), home, folder).kill_after(seconds * rng.uniform(*phase)):
             break
-        seconds *= 0.8  # it was done before: the first run, which `seconds` is from, had more to load
+        seconds *= 0.95  # it was done before
     kills, command = 1, [*job.command(inputs, out), *job.again]
     while kills < MOST_KILLS and rng.random() < AGAIN:
         kills += Command(command, home, folder).kill_after(rng.uniform(0, seconds))
     ended = run_verb(command, home, folder)
     how = "killed once" if kills == 1 else f"killed {kills} times"
+    if ended.code == MISTAKE and "Give another --out" in ended.errors and not was_done(ended.errors):
+        out, how = folder / "another" / "out", f"{how}, into another folder"  # half a task model was there
+        ended = run_verb(job.command(inputs, out), home, folder)
     if ended.code != 0 and not was_done(ended.errors):
         return how, f"then {ended.judged()[0]}: {ended.errors[-400:]}"
-    found = fingerprint(out)
-    differing = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
-    return how, f"other files than without kills: {', '.join(differing)}" if differing else ""
+    others = differing(wanted, job.left(out, home))
+    return how, f"other files than without kills: {others}" if others else ""
 
 
 def was_done(errors: str) -> bool:

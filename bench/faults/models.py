@@ -43,13 +43,14 @@ def tokenizer_for(kind: str) -> WordTokenizer | WordPieceTokenizer:
     return WordTokenizer(counter.vocabulary(None, 1))
 
 
-def tiny(kind: str) -> Pretrained:
+def tiny(kind: str, **changed: Any) -> Pretrained:
+    """changed: settings of the encoder."""
     torch.manual_seed(0)
-    tokenizer = tokenizer_for(kind)
-    encoder = ENCODERS[kind].build(SETTINGS[kind], len(tokenizer)).eval()
+    tokenizer, settings = tokenizer_for(kind), SETTINGS[kind] | changed
+    encoder = ENCODERS[kind].build(settings, len(tokenizer)).eval()
     heads: dict[str, Any] = {}
     if kind == "bert":
-        heads = {"masked": MaskedLMHead(SETTINGS["bert"]["width"], len(tokenizer), 1e-12, untied=False)}
+        heads = {"masked": MaskedLMHead(settings["width"], len(tokenizer), 1e-12, untied=False)}
     return Pretrained(encoder, tokenizer, heads, name=kind)
 
 
@@ -99,8 +100,8 @@ def as_onnx(folder: Path) -> None:
     result_of(headstart.export(run, "onnx", folder))
 
 
-def as_huggingface(folder: Path) -> None:
-    write_huggingface(tiny("bert"), folder)
+def as_huggingface(folder: Path, **changed: Any) -> None:
+    write_huggingface(tiny("bert", **changed), folder)
 
 
 def without_tokenizer_json(folder: Path) -> None:

@@ -14,27 +14,24 @@ from bench.faults.readers import READERS, Reader
 from headstart.errors import HeadstartError
 
 NAME = "mutated"
+GROUPS = tuple(READERS)
+QUICK = tuple(name for name, reader in READERS.items() if reader.quick)
 TIMES, QUICK_TIMES = 2_000, 40
 PACKED = (".gz", ".tgz")
 
 
-def run(setting: Setting) -> Iterator[Outcome]:
-    for name, reader in READERS.items():
-        if not setting.wants(name) or (setting.quick and not reader.quick and not setting.only):
-            continue
-        numbers = [n for n in range(QUICK_TIMES if setting.quick else TIMES) if setting.wants(name, n)]
-        folder = setting.folder / name.replace(" ", "-")
-        fault = prepared(reader, folder)
-        if fault:
-            yield Outcome(NAME, name, -1, "invalid", f"a valid file is not read: {fault}")
-            continue
-        valid = (folder / reader.file).read_bytes()
-        shutil.copytree(folder, kept_of(folder))
-        read = damaged(reader, folder, valid, f"{setting.seed} {name}")
-        for number, ended, wrong in outcomes_of(read, numbers, partial(warm_up, reader, folder)):
-            yield Outcome(NAME, name, number, ended, wrong)
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(kept_of(folder))
+def run(group: str, setting: Setting) -> Iterator[Outcome]:
+    reader, folder = READERS[group], setting.folder / "files"
+    fault = prepared(reader, folder)
+    if fault:
+        yield Outcome(NAME, group, -1, "invalid", f"a valid file is not read: {fault}")
+        return
+    valid = (folder / reader.file).read_bytes()
+    shutil.copytree(folder, kept_of(folder))
+    read = damaged(reader, folder, valid, f"{setting.seed} {group}")
+    numbers = setting.numbers(group, TIMES, QUICK_TIMES)
+    for number, ended, wrong in outcomes_of(read, numbers, partial(warm_up, reader, folder)):
+        yield Outcome(NAME, group, number, ended, wrong)
 
 
 def kept_of(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,14 @@ class Setting:
         return not asked or any(
             wanted == group and (number is None or not one or int(one) == number) for wanted, one in asked
         )
+
+    def wants_group(self, group: str, quick: Collection[str]) -> bool:
+        """quick: the groups that the quick run has."""
+        return self.wants(group) and (not self.quick or bool(self.only) or group in quick)
+
+    def numbers(self, group: str, cases: int, quick: int) -> list[int]:
+        """The cases of a group that are asked for. quick: how many the quick run has."""
+        return [number for number in range(min(cases, quick) if self.quick else cases) if self.wants(group, number)]
 
 
 @dataclass(frozen=True, slots=True)

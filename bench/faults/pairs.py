@@ -6,40 +6,37 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.faults.jobs import JOBS, Inputs, Job, fingerprint
+from bench.faults.jobs import JOBS, Inputs, Job, differing
 from bench.faults.outcome import Outcome, Setting
 from bench.faults.verbs import Command, run_verb
 
 NAME = "pairs"
 TIMES, QUICK_TIMES = 5, 1
+GROUPS = tuple(JOBS)
 QUICK = ("export hf",)
 SECONDS = 120.0
 SAME_OUT, SAME_CACHE = "one --out", "one cache"
+KINDS = {SAME_OUT: ("out", "out"), SAME_CACHE: ("one", "two")}
+"""With the names of the two results. Of jobs whose result is in the cache, such as downloads, both have the same."""
 
 
-def run(setting: Setting) -> Iterator[Outcome]:
-    inputs = Inputs.made(setting.folder / "inputs")
-    for name, job in JOBS.items():
-        if not setting.wants(name) or (setting.quick and name not in QUICK and not setting.only):
-            continue
-        folder = setting.folder / name.replace(" ", "-")
-        folder.mkdir()
-        alone = run_verb(job.command(inputs, folder / "out"), folder / "home", folder)
-        wanted = sorted(fingerprint(folder / "out").values())
-        if alone.code != 0:
-            yield Outcome(NAME, name, -1, "invalid", alone.errors[-200:])
-            continue
-        for number in range(QUICK_TIMES if setting.quick else TIMES):
-            for kind, outs in ((SAME_OUT, ("out", "out")), (SAME_CACHE, ("one", "two"))):
+def run(group: str, setting: Setting) -> Iterator[Outcome]:
+    job, inputs, folder = JOBS[group], Inputs.made(setting.folder / "inputs"), setting.folder / "work"
+    folder.mkdir()
+    alone = run_verb(job.command(inputs, folder / "out"), folder / "home", folder)
+    if alone.code != 0:
+        raise RuntimeError(f"alone: {alone}")
+    wanted = left(job, folder, "out")
+    for number in setting.numbers(group, TIMES, QUICK_TIMES):
+        for kind, outs in KINDS.items():
+            if not (job.kept and kind == SAME_OUT):
                 how, wrong = at_once(job, inputs, folder, outs, wanted)
-                yield Outcome(NAME, name, number, f"{kind}: {how}", wrong)
+                yield Outcome(NAME, group, number, f"{kind}: {how}", wrong)
 
 
-def at_once(job: Job, inputs: Inputs, folder: Path, outs: tuple[str, str], wanted: list[str]) -> tuple[str, str]:
-    for place in {"home", *outs}:
-        shutil.rmtree(folder / place, ignore_errors=True)
-        for beside in folder.glob(f"{place}.*"):
-            beside.unlink()
+def at_once(job: Job, inputs: Inputs, folder: Path, outs: tuple[str, str], wanted: dict[str, str]) -> tuple[str, str]:
+    shutil.rmtree(folder)
+    folder.mkdir()
     commands = []
     for number, out in enumerate(outs):
         spoken = folder / f"said-{number}"
@@ -52,6 +49,11 @@ def at_once(job: Job, inputs: Inputs, folder: Path, outs: tuple[str, str], wante
     if not wrong and not done:
         wrong = f"neither was done: {ended[0].errors[-150:]}"
     for out in {*done}:
-        if not wrong and sorted(fingerprint(folder / out).values()) != wanted:
-            wrong = f"another result in '{out}' than alone"
+        if not wrong and (others := differing(wanted, left(job, folder, out))):
+            wrong = f"other files in '{out}' than alone: {others}"
     return " and ".join(sorted(how for how, _ in judged)), wrong
+
+
+def left(job: Job, folder: Path, out: str) -> dict[str, str]:
+    """What a job left, whatever its result is called."""
+    return {name.removeprefix(out): value for name, value in job.left(folder / out, folder / "home").items()}

@@ -1,11 +1,11 @@
 /* A file layer that remembers what a power loss would leave: preloaded, it stands between a process and libc.
 
 It keeps, under `keep`, a second name for every file, and under `synced` what each file held at its last fsync. The
-journal has the changes of names in their order: C (created), M (mkdir), R (renamed), U (unlinked), D (rmdir), and the
+journal has the changes of names in their order: C (created), M (mkdir), R (renamed, with the inode), U (unlinked), D (rmdir), and the
 syncs S (of a file) and F (of a folder). The call of number `at` is not done any more: every process is killed. What
 was written between two syncs needs no record: it is the difference of a file to its synced copy.
 
-Not seen: io_uring, O_TMPFILE, links, and msync, so that what a program syncs by it counts as not synced.
+Not seen: system calls past libc, io_uring, O_TMPFILE, links, and msync, so that what a program syncs by it counts as not synced.
 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -185,7 +185,8 @@ int fdatasync(int file) { REAL(fdatasync); return sync_file(file) ? 0 : real(fil
     if (!seen || !kept) { errno = EXDEV; return -1; } /* as between two disks: one of them is not watched */ \
     begin(); \
     int failed = call; \
-    if (!failed) note("R\t%s\t%s\n", old, new); \
+    struct stat moved; \
+    if (!failed && !stat(new, &moved)) note("R\t%s\t%s\t%lu\n", old, new, (unsigned long)moved.st_ino); \
     end(); \
     return failed
 

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from bench.faults.disk import ORDERED, STRICT, Disk, begin_record, listing
-from bench.faults.jobs import JOBS, Inputs, Job, fingerprint
+from bench.faults.hub import list_entry
+from bench.faults.jobs import JOBS, Inputs, Job, differing
 from bench.faults.outcome import Outcome, Setting
 from bench.faults.verbs import Ended, run_verb
 from bench.faults.warm import import_everything
@@ -29,67 +30,61 @@ from headstart.training.run import RunDirectory
 NAME = "powerless"
 TIMES, QUICK_TIMES = 50, 2
 CACHE = "cache of pretrain bert"
-GROUPS = {
-    **{name: name for name in ("pretrain static", "pretrain elmo", "pretrain bert", "transfer", "compare", "encode")},
-    CACHE: "pretrain bert",
-    **{name: name for name in ("import", "export compact", "export hf", "export onnx")},
-}
-"""Each with the job that it loses. Of the cache, only what is under HEADSTART_HOME is left after the power loss."""
+LOST = {**{name: name for name in JOBS}, CACHE: "pretrain bert"}
+"""Each group with its job. Of the cache, only what is under HEADSTART_HOME is left after the power loss."""
+GROUPS = tuple(LOST)
 QUICK = ("pretrain static", "export compact")
 MOST_LOSSES, AGAIN = 3, 0.4
 """Of one case, and how likely the command that goes on loses the power, too."""
 SOURCE = Path(__file__).with_name("power.c")
 LAYER = "BENCH_FAULTS_LAYER"
 """The environment variable with the path of the compiled layer, in the process that has it preloaded."""
+BEGUN = "BENCH_FAULTS_POWER"
+"""The one with what the layer watches, in processes that a command starts."""
 NEVER = 0
 
 
-def run(setting: Setting) -> Iterator[Outcome]:
+def run(group: str, setting: Setting) -> Iterator[Outcome]:
     if shutil.which("gcc") is None:
-        print("powerless: left out, because there is no gcc to compile the layer of files with.", flush=True)
+        print(f"powerless, {group}: left out, because there is no gcc to compile the layer of files with.", flush=True)
     else:
-        yield from with_layer(setting)
+        yield from with_layer(group, setting)
 
 
-def with_layer(setting: Setting) -> Iterator[Outcome]:
+def with_layer(group: str, setting: Setting) -> Iterator[Outcome]:
     """The cases in a process that has the layer between itself and libc."""
     layer = setting.folder / "power.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", layer, SOURCE, "-ldl"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(layer), LAYER: str(layer)}
-    asked = json.dumps([str(setting.folder), setting.seed, setting.quick, setting.only])
+    asked = json.dumps([group, str(setting.folder), setting.seed, setting.quick, setting.only])
     command = [sys.executable, "-m", "bench.faults.powerless", asked]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             yield Outcome(**json.loads(line))
     if process.returncode:
-        raise SystemExit(f"powerless: the process with the layer ended with {process.returncode}")
+        raise RuntimeError(f"the process with the layer ended with {process.returncode}")
 
 
 def main(asked: str) -> None:
     """One line of JSON for each outcome."""
-    folder, seed, quick, only = json.loads(asked)
+    group, folder, seed, quick, only = json.loads(asked)
     import_everything()
-    for outcome in cases(Setting(Path(folder), seed, quick, tuple(only))):
+    list_entry()
+    for outcome in cases(group, Setting(Path(folder), seed, quick, tuple(only))):
         print(json.dumps(asdict(outcome)), flush=True)
 
 
-def cases(setting: Setting) -> Iterator[Outcome]:
-    inputs: Inputs | None = None
-    for group, name in GROUPS.items():
-        if not setting.wants(group) or (setting.quick and group not in QUICK and not setting.only):
-            continue
-        inputs = inputs or Inputs.made(setting.folder / "inputs")
-        machine = Machine(JOBS[name], inputs, (setting.folder / group.replace(" ", "-")).resolve())
-        machine.clean()
-        ended = machine.work(machine.command)
-        if ended.code != 0:
-            raise SystemExit(f"{group}: {ended}")
-        wanted, calls = fingerprint(machine.out), machine.calls
-        for number in range(QUICK_TIMES if setting.quick else TIMES):
-            if setting.wants(group, number):
-                rng = random.Random(f"{setting.seed} {group} {number}")
-                ended, wrong = lost(machine, group, wanted, calls, rng)
-                yield Outcome(NAME, group, number, ended, wrong)
+def cases(group: str, setting: Setting) -> Iterator[Outcome]:
+    inputs = Inputs.made(setting.folder / "inputs")
+    machine = Machine(JOBS[LOST[group]], inputs, (setting.folder / "machine").resolve())
+    machine.clean()
+    ended = machine.work(machine.command)
+    if ended.code != 0:
+        raise RuntimeError(f"{group}: {ended}")
+    wanted, calls = machine.left(), machine.calls
+    for number in setting.numbers(group, TIMES, QUICK_TIMES):
+        rng = random.Random(f"{setting.seed} {group} {number}")
+        yield Outcome(NAME, group, number, *lost(machine, group, wanted, calls, rng))
 
 
 class Machine:
@@ -98,6 +93,7 @@ class Machine:
     def __init__(self, job: Job, inputs: Inputs, folder: Path) -> None:
         self.disk, self.record, self.folder = folder / "disk", folder / "record", folder
         self.out, self.home = self.disk / "work" / "out", self.disk / "home"
+        self.job = job
         self.command, self.again = job.command(inputs, self.out), [*job.command(inputs, self.out), *job.again]
 
     def clean(self) -> None:
@@ -110,6 +106,9 @@ class Machine:
         begin_record(self.disk, self.record)
         self.before = listing(self.disk)
         return run_verb(command, self.home, self.folder, partial(begin, self.disk, self.record, fails_at))
+
+    def left(self) -> dict[str, str]:
+        return self.job.left(self.out, self.home)
 
     @property
     def calls(self) -> int:
@@ -125,6 +124,7 @@ def begin(disk: Path, record: Path, fails_at: int) -> None:
     layer = ctypes.CDLL(os.environ[LAYER])
     if layer.power_begin(os.fsencode(disk), os.fsencode(record), fails_at):
         raise OSError(f"{record}: the record could not be begun")
+    os.environ[BEGUN] = f"{disk}\n{record}"
 
 
 def lost(machine: Machine, group: str, wanted: dict[str, str], calls: int, rng: random.Random) -> tuple[str, str]:
@@ -135,9 +135,9 @@ def lost(machine: Machine, group: str, wanted: dict[str, str], calls: int, rng: 
         ended = machine.work(command, rng.randint(1, calls + 1))
         machine.lose_power(kind, rng)
         losses += 1
-        if ended.code == 0 and (gone := differing(machine.out, wanted)):
+        if ended.code == 0 and (gone := different(machine, wanted)):
             return f"{kind}, done", f"lost after the command was done: {gone}"
-        if wrong := half_written(machine.out, wanted) or was_refused(ended):
+        if wrong := half_written(machine, wanted) or was_refused(ended):
             return kind, wrong
         if group == CACHE:
             shutil.rmtree(machine.out, ignore_errors=True)
@@ -149,7 +149,7 @@ def lost(machine: Machine, group: str, wanted: dict[str, str], calls: int, rng: 
         return how, why
     if ended.code == 0 and expected and expected not in ended.out + ended.errors:
         return how, f"did not say '{expected}': {ended.errors[-200:]}"
-    gone = differing(machine.out, wanted)
+    gone = different(machine, wanted)
     return how, f"other files than without power losses: {gone}" if gone else ""
 
 
@@ -170,30 +170,24 @@ def when_refused(machine: Machine, ended: Ended, wanted: dict[str, str]) -> str:
     return "" if again.code == 0 else f"not even in another folder: {again.errors[-300:]}"
 
 
-def half_written(out: Path, wanted: dict[str, str]) -> str:
-    """Files that are there under their names without being whole."""
-    try:
-        found = fingerprint(out)
-    except ValueError as error:
-        return f"a JSON file is not whole: {error}"
+def half_written(machine: Machine, wanted: dict[str, str]) -> str:
+    """Files that are there under their names without being whole. Those of an index grow, and one tells what counts."""
+    if machine.job.kept:
+        return ""
+    found = machine.left()
     torn = sorted(name for name, value in found.items() if is_final(name) and wanted.get(name) != value)
     return f"half-written: {', '.join(torn)}" if torn else ""
 
 
 def is_final(name: str) -> bool:
     """Not a file that tells by its name that it is not whole."""
-    return not any(".partial" in part or part.startswith(".building-") for part in Path(name).parts)
+    return not any(".partial" in part or part.startswith((".building-", ".tmp")) for part in Path(name).parts)
 
 
-def differing(out: Path, wanted: dict[str, str]) -> str:
-    try:
-        found = fingerprint(out)
-    except ValueError as error:
-        return f"a JSON file is not whole: {error}"
-    found = {name: value for name, value in found.items() if is_final(name)}
-    torn_log = log_of(out)
-    names = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
-    return ", ".join([*names, *torn_log])
+def different(machine: Machine, wanted: dict[str, str]) -> str:
+    found = {name: value for name, value in machine.left().items() if is_final(name)}
+    torn_log = log_of(machine.out)
+    return ", ".join(filter(None, [differing(wanted, found), *torn_log]))
 
 
 def log_of(out: Path) -> list[str]:

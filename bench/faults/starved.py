@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from bench.faults.child import limit_memory
+from bench.faults.hub import ENTRY
 from bench.faults.jobs import JOBS, Inputs
 from bench.faults.outcome import Outcome, Setting
 from bench.faults.verbs import run_verb
 
 NAME = "starved"
-MEGABYTES = (8, 32, 64, 128, 512, 1_024, 2_048)
-"""Beyond what the process has when it begins, with its libraries loaded."""
-QUICK = ("export hf",)
+GROUPS = tuple(JOBS)
+QUICK, QUICK_SIZES = ("export hf",), 2
+BEYOND = (2_048, 1_024, 512, 256, 128)
+"""Megabytes beyond what the process has with its libraries loaded: the job itself then is short of memory. With less,
+OpenBLAS and the tokenizers library end the process themselves."""
+IN_ALL = (2_048, 1_536, 1_024, 768, 512)
+"""Megabytes of a process that is started anew, libraries and all, as after `ulimit -v`."""
+
+WITH_ENTRY = "from bench.faults.hub import list_entry; list_entry(); from headstart.cli.main import run; run()"
+"""Headstart with the campaign's entry in its catalogue."""
 
 
-def run(setting: Setting) -> Iterator[Outcome]:
+def run(group: str, setting: Setting) -> Iterator[Outcome]:
     inputs = Inputs.made(setting.folder / "inputs")
-    for name, job in JOBS.items():
-        if not setting.wants(name) or (setting.quick and name not in QUICK and not setting.only):
-            continue
-        for number, size in enumerate(MEGABYTES[:2] if setting.quick else MEGABYTES):
-            if setting.wants(name, number):
-                folder = setting.folder / f"{name.replace(' ', '-')}-{size}"
-                folder.mkdir()
-                limit = partial(limit_memory, size << 20)
-                ended = run_verb(job.command(inputs, folder / "out"), folder / "home", folder, limit)
-                how, wrong = ended.judged()
-                yield Outcome(NAME, name, number, how, f"{size} MB: {wrong}" if wrong else "")
+    sizes = [*((size, False) for size in BEYOND), *((size, True) for size in IN_ALL)]
+    for number in setting.numbers(group, len(sizes), QUICK_SIZES):
+        folder = setting.folder / str(number)
+        folder.mkdir()
+        size, in_all = sizes[number]
+        command = JOBS[group].command(inputs, folder / "out")
+        ended = run_verb(command, folder / "home", folder, limit_of(size, command) if in_all else beyond(size))
+        how, wrong = ended.judged()
+        if not wrong and how == "sentence" and "memory" not in ended.errors:
+            wrong = f"does not speak of memory: {ended.errors[-200:]}"
+        said = f"{size} MB{' in all' if in_all else ''}: {wrong}"
+        yield Outcome(NAME, group, number, how, said if wrong else "")
+
+
+def beyond(size: int) -> Callable[[], object]:
+    return partial(limit_memory, size << 20)
+
+
+def limit_of(size: int, command: Sequence[str]) -> Callable[[], object]:
+    """In the child: become a new process with this limit."""
+    started = ["-c", WITH_ENTRY] if ENTRY in command else ["-m", "headstart"]
+    shell = ["sh", "-c", 'ulimit -v "$0"; exec "$@"', str(size << 10), sys.executable, *started, *command]
+    return lambda: os.execvp("sh", shell)

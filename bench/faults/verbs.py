@@ -18,6 +18,8 @@ from headstart.cli import main
 RESULT, SENTENCE = "result", "sentence"
 MISTAKE = 2
 SPOKEN = "headstart: "
+NOT_FLUSHED = 120
+"""What Python exits with if it cannot write the last of the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,13 @@ class Command:
         except BaseException:
             os.write(2, traceback.format_exc().encode("utf-8", "replace"))
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+            try:
+                sys.stdout.flush()
+                sys.stderr.flush()
+            except OSError:
+                code = NOT_FLUSHED
+            finally:
+                os._exit(code)
 
     def kill_after(self, seconds: float) -> bool:
         """SIGKILL after this time, to it and to the processes it has started. Whether it was still at work."""

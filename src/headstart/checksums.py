@@ -37,17 +37,19 @@ def remove_sums(folder: Path) -> None:
     (folder / SUMS).unlink(missing_ok=True)
 
 
-def check_sums(folder: Path, *, made_anew: Collection[str] = (), foreign: bool = False) -> None:
+def check_sums(
+    folder: Path, *, made_anew: Collection[str] = (), foreign: bool = False, only: Collection[str] | None = None
+) -> None:
     """Compare the files of a folder with their checksums, if it has any: earlier versions and other tools wrote none.
 
     made_anew: files that are not read, because the caller writes them again. foreign: other tools read and write the
-    same format, so that a changed file is told, and no error.
+    same format, so that a changed file is told, and no error. only: the files that are read, if not all.
     """
     if not (folder / SUMS).is_file():
         return
     for name, noted in read_sums(folder / SUMS).items():
         is_read = name not in TO_READ
-        if name in made_anew or not (is_read or (folder / name).is_file()):
+        if name in made_anew or (only is not None and name not in only) or not (is_read or (folder / name).is_file()):
             continue
         wrong = difference(folder / name, noted)
         if wrong and is_read and not foreign:

@@ -15,7 +15,7 @@ import headstart
 from headstart.atomic import locked
 from headstart.errors import CheckpointError, ConfigError, DataError
 from headstart.inspection import occurrences
-from headstart.inspection.occurrence_files import COMMITTED, LOCK
+from headstart.inspection.occurrence_files import COMMITTED, LOCK, read_committed
 from headstart.inspection.occurrence_search import OccurrenceIndex, as_float32
 from headstart.inspection.occurrence_text import MarkedWord, marked_word, vector_of
 from headstart.inspection.occurrences import occurrence_index
@@ -170,6 +170,34 @@ def test_a_broken_index_says_so(encoder: Pretrained, text: Path, tmp_path: Path)
         result_of(occurrence_index(encoder, [text], folder=tmp_path / "index"))
 
 
+@pytest.mark.parametrize(
+    "name", ["vectors.f16", "places.u32", "sentences.txt", "sentences.u64", COMMITTED, "centre.npz"]
+)
+def test_a_flipped_bit_is_named_and_an_index_of_the_cache_is_made_anew(
+    encoder: Pretrained, text: Path, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for given in (tmp_path / "index", None):
+        index = result_of(occurrence_index(encoder, [text], folder=given))
+        whole = files_of(index.folder)
+        damaged = bytearray(whole[name])
+        damaged[len(damaged) // 2] ^= 1
+        (index.folder / name).write_bytes(damaged)
+        if given is not None:
+            with pytest.raises(CheckpointError, match=rf"{name}: this part of an index is broken"):
+                result_of(occurrence_index(encoder, [text], folder=given))
+    again = result_of(occurrence_index(encoder, [text]))
+    assert f"{name}: this part of an index is broken" in caplog.text
+    assert "is made anew" in caplog.text
+    assert files_of(again.folder) == whole
+
+
+def test_checksums_of_parts_are_those_of_the_whole(encoder: Pretrained, text: Path, tmp_path: Path) -> None:
+    at_once = result_of(occurrence_index(encoder, [text], folder=tmp_path / "at once"))
+    for words in (5, 12, 100):
+        in_parts = result_of(occurrence_index(encoder, [text], folder=tmp_path / "in parts", words=words))
+    assert read_committed(in_parts.folder).sums == read_committed(at_once.folder).sums
+
+
 def test_a_full_disk_is_said_before_anything_is_written(
     encoder: Pretrained, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,3 +243,4 @@ def test_what_a_killed_process_left_of_a_first_file_is_no_obstacle(
     folder.mkdir()
     (folder / "index.json.1.2.partial").write_text("{")
     assert len(result_of(occurrence_index(encoder, [text], folder=folder))) == 19
+    assert not list(folder.glob("*.partial"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,23 @@ def test_long_texts_are_counted(labelled: tuple[Path, Path], pretrained_runs: di
     results = run(pretrained_runs["bert"], "frozen", labelled, tmp_path / "run", settings=settings)[-1].results
     assert results.truncated == 120
     assert load_classifier(tmp_path / "run").read(NEW_TEXTS).truncated == 2
+
+
+def test_a_disk_that_fills_while_the_model_is_saved_leaves_nothing(
+    labelled: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_half(model: object, out: Path, record: object) -> None:
+        (out / "source0").mkdir()
+        raise CheckpointError("the disk is full")
+
+    quick = {"settings": {"fitting": {"min_steps": 1, "epochs": 0.01}}}
+    with monkeypatch.context() as full:
+        full.setattr(sys.modules[transfer.__module__], "save_task_model", save_half)
+        with pytest.raises(CheckpointError, match="the disk is full"):
+            run("scratch", "frozen", labelled, tmp_path / "run", **quick)
+    assert not (tmp_path / "run").exists()
+    run("scratch", "frozen", labelled, tmp_path / "run", **quick)
+    assert (tmp_path / "run" / "config.toml").is_file()
 
 
 def test_without_dev_a_tenth_is_held_out(labelled: tuple[Path, Path], tmp_path: Path) -> None:

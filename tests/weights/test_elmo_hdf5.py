@@ -1,4 +1,5 @@
 import json
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -162,6 +163,19 @@ def test_a_run_of_our_own_goes_out_and_comes_back(pretrained_runs: dict[str, Pat
     run = load_run(pretrained_runs["elmo"])
     write_elmo(run, tmp_path / "elmo")
     assert_same(run, read_back(tmp_path / "elmo"))
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_of_h5py(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    made = pretrained()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, before[1]))
+        with pytest.raises(CheckpointError, match=r"cannot be written \(File too large\)"):
+            write_elmo(made, tmp_path / "elmo")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr().err == ""
 
 
 def test_the_files_have_the_published_layout(tmp_path: Path) -> None:

@@ -232,7 +232,19 @@ def test_files_put_in_place_by_hand_are_checked_once(tiny: Entry, tmp_path: Path
     assert (folder / "text.txt").read_bytes() == b"not it"  # nobody's file is replaced without a word
     (folder / "text.txt").write_bytes(TEXT)
     assert is_here("tiny", tmp_path / "home") == folder
-    (folder / "text.txt").write_bytes(b"changed later")  # the note says that it was checked: it is not read again
+
+
+def test_a_damaged_download_is_named_and_downloaded_anew(
+    tiny: Entry, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = result(fetch("tiny", tmp_path / "home"))
+    (folder / "text.txt").write_bytes(TEXT.replace(b"first", b"firrt"))
+    assert is_here("tiny", tmp_path / "home", verify=False) == folder
+    assert is_here("tiny", tmp_path / "home") is None
+    assert result(fetch("tiny", tmp_path / "home")) == folder
+    assert "text.txt has the sha256" in caplog.text
+    assert "it is damaged, and is downloaded anew" in caplog.text
+    assert (folder / "text.txt").read_bytes() == TEXT
     assert is_here("tiny", tmp_path / "home") == folder
 
 

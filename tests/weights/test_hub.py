@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -153,6 +154,22 @@ def test_a_bert_is_fetched_checked_and_kept(hub: Hub, tmp_path: Path) -> None:
     assert len(hub.asked) == asked
 
 
+def test_a_damaged_file_is_named_and_downloaded_anew(
+    hub: Hub, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, _ = result(fetch_hub("org/model", tmp_path))
+    for name in ("vocab.txt", "checked"):
+        content = bytearray((folder / name).read_bytes())
+        content[3] ^= 1
+        (folder / name).write_bytes(content)
+        assert result(fetch_hub("org/model", tmp_path))[0] == folder
+        assert "it is damaged, and is downloaded anew" in caplog.text
+        assert (folder / "vocab.txt").read_bytes() == BERT["vocab.txt"]
+        caplog.clear()
+    result(fetch_hub("org/model", tmp_path))
+    assert caplog.text == ""
+
+
 def test_a_revision_has_its_own_folder(hub: Hub, tmp_path: Path) -> None:
     folder, _ = result(fetch_hub("hf:org/model@v1", tmp_path))
     assert folder == tmp_path / "hub" / "org--model@v1"
@@ -172,6 +189,17 @@ def test_a_broken_download_is_gone_on_with(hub: Hub, tmp_path: Path) -> None:
     assert ("model.safetensors", f"bytes={arrived}-") in gets
     assert (folder / "model.safetensors").read_bytes() == BERT["model.safetensors"]
     assert not (tmp_path / "partial" / "org--model").exists()
+
+
+def test_two_processes_download_it_once_and_one_waits(hub: Hub, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as both:  # each has its own lock, as processes have
+        folders = list(both.map(lambda _: result(fetch_hub("org/model", tmp_path)), range(2)))
+    assert {folder for folder, _ in folders} == {tmp_path / "hub" / "org--model"}
+    stages = [{reading.stage for reading in readings} for _, readings in folders]
+    assert {"waiting for another process that downloads it"} in stages
+    assert sum(method == "GET" and path.endswith("model.safetensors") for method, path, _ in hub.asked) == 1
+    assert len((tmp_path / "hub" / "org--model" / "checked").read_text().splitlines()) == 3
+    assert not list((tmp_path / "partial").iterdir())
 
 
 @pytest.mark.parametrize(

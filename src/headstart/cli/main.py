@@ -31,7 +31,8 @@ from headstart.cli import (
     weights,
 )
 from headstart.cli.allocator import TRAINING, tune_allocator
-from headstart.cli.memory import out_of_memory
+from headstart.cli.memory import check_limit, out_of_memory
+from headstart.cli.refused_files import refused_file
 from headstart.cli.together import leave, refuse_several, silent_unless
 from headstart.errors import HeadstartError, LostProcessError
 from headstart.training.launch import Launch, launch_of
@@ -102,8 +103,8 @@ def options(
 
 
 def run() -> None:
-    """A mistake of the user's, or too little memory, is one sentence and exit code 2; anything else is a bug and keeps
-    its traceback."""
+    """A mistake of the user's, too little memory, or a full disk is one sentence and exit code 2; anything else is a
+    bug and keeps its traceback."""
     if TRAINING.intersection(sys.argv[1:2]):
         tune_allocator()
     launch = Launch()
@@ -111,6 +112,7 @@ def run() -> None:
         launch = launch_of(os.environ)
         with silent_unless(launch.is_first):
             refuse_several(launch, sys.argv[1:])
+            check_limit(sys.argv[1:])
             app()
     except LostProcessError as error:
         if launch.is_first or launch.local_rank == 0:
@@ -120,8 +122,8 @@ def run() -> None:
         if launch.is_first:
             print(f"headstart: {error}", file=sys.stderr)
         leave(launch, 2)
-    except (MemoryError, RuntimeError, OSError) as error:
-        sentence = out_of_memory(error, sys.argv[1:])
+    except (MemoryError, RuntimeError, OSError, ImportError) as error:
+        sentence = out_of_memory(error, sys.argv[1:]) or refused_file(error)
         if sentence is None:
             raise
         print(f"headstart: {sentence}", file=sys.stderr)

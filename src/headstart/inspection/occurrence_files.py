@@ -5,7 +5,8 @@ The folder of an index:
 - `index.json`: the encoder, its layer and the text that it is of
 - `vectors.f16`, `places.u32`: a row for each occurrence, its vector and where it stands (sentence, start, end)
 - `sentences.txt`, `sentences.u64`: the sentences one after the other, and where each ends, in bytes
-- `committed.json`: how much of these files is whole. A part of the text is added to them, then counted here
+- `committed.json`: how much of these files is whole, with checksums. A part of the text is added to them, then counted
+  here
 - `centre.npz`: the mean vector, and how far each vector is from it
 - `search-N.faiss`: of a large index, what faiss searches instead of all vectors
 
@@ -18,7 +19,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+import zipfile
+import zlib
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +32,15 @@ from numpy.typing import NDArray
 from headstart.atomic import write_atomically, write_text
 from headstart.errors import CheckpointError
 from headstart.inspection.occurrence_search import Centre
+from headstart.training.run import sum_of
 
 IDENTITY, COMMITTED, CENTRE, LOCK = "index.json", "committed.json", "centre.npz", "lock"
 VECTORS, PLACES, SENTENCES, ENDS = "vectors.f16", "places.u32", "sentences.txt", "sentences.u64"
 PLACE_BYTES = 12
+REMOVE = " Remove its folder to build it anew."
+OWN_SUM = "sha256"
+"""The key of the checksum of committed.json itself."""
+BLOCK = 1 << 20
 ADVICE = "What is indexed stays: make room, then give the same command, or another --index."
 
 
@@ -46,6 +55,8 @@ class Committed:
     too_long: int = 0
     ended: bool = False
     """The text has no more sentences."""
+    sums: dict[str, int] = field(default_factory=dict)
+    """CRC-32 of these bytes of each file; empty in an index of a version that kept none."""
 
     def sizes(self, width: int) -> dict[str, int]:
         """Bytes of each file."""
@@ -62,13 +73,49 @@ def read_committed(folder: Path) -> Committed:
     if not path.exists():
         return Committed()
     try:
-        return Committed(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        if noted.pop(OWN_SUM, None) not in (None, sum_of(noted)):
+            raise ValueError("its checksum does not match")
+        return Committed(**noted)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise broken(path, error) from error
 
 
 def write_committed(folder: Path, done: Committed) -> None:
-    write_text(folder / COMMITTED, json.dumps(asdict(done)), ADVICE)
+    noted = asdict(done)
+    write_text(folder / COMMITTED, json.dumps(noted | {OWN_SUM: sum_of(noted)}), ADVICE)
+
+
+def with_sums(folder: Path, width: int, before: Committed, done: Committed) -> Committed:
+    """`done` with the checksums of its bytes. before: what was committed until now, so that only the rest is read."""
+    if before.occurrences and not before.sums:
+        return done
+    starts = before.sizes(width)
+    sums = {
+        name: sum_between(folder / name, starts[name], size, before.sums.get(name, 0))
+        for name, size in done.sizes(width).items()
+    }
+    return replace(done, sums=sums)
+
+
+def sum_between(path: Path, start: int, end: int, value: int = 0) -> int:
+    """CRC-32 of the bytes from start to end, going on from `value`, that of the bytes before them."""
+    with path.open("rb") as file:
+        file.seek(start)
+        while block := file.read(min(BLOCK, end - file.tell())):
+            value = zlib.crc32(block, value)
+    return value
+
+
+def check_files(folder: Path, width: int, done: Committed, without: Collection[str] = ()) -> None:
+    """Compare the files with their checksums. without: files that are not read."""
+    for name, size in done.sizes(width).items():
+        path = folder / name
+        try:
+            if name in done.sums and name not in without and sum_between(path, 0, size) != done.sums[name]:
+                raise broken(path, "its checksum does not match")
+        except OSError as error:
+            raise broken(path, error) from error
 
 
 def cut_to(folder: Path, done: Committed, width: int) -> None:
@@ -118,9 +165,9 @@ def read_centre(folder: Path) -> Centre:
     try:
         with np.load(folder / CENTRE) as found:
             return Centre(found["mean"], found["lengths"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise broken(folder / CENTRE, error) from error
 
 
 def broken(path: Path, why: object) -> CheckpointError:
-    return CheckpointError(f"{path}: this part of an index is broken ({why}). Remove its folder to build it anew.")
+    return CheckpointError(f"{path}: this part of an index is broken ({why}).{REMOVE}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -11,18 +12,22 @@ from pathlib import Path
 
 from headstart.atomic import PARTIAL, locked, make_folder, write_text
 from headstart.config import Table, cache_home
-from headstart.errors import ConfigError, DataError
+from headstart.errors import ConfigError, DataError, HeadstartError
 from headstart.inspection.occurrence_files import (
     ADVICE,
     CENTRE,
     IDENTITY,
     LOCK,
     PLACE_BYTES,
+    REMOVE,
+    VECTORS,
     Committed,
     Files,
     broken,
+    check_files,
     read_centre,
     read_committed,
+    with_sums,
     write_centre,
     write_committed,
 )
@@ -95,11 +100,15 @@ def occurrence_index(
     is used as it is. field: the column of tables with the text.
     """
     plan = plan_of(pretrained, among, layer, words, folder, field, cache)
-    check_identity(plan)
-    if among and not is_whole(plan):
+    damage = damage_of(plan)
+    if damage is not None and folder is not None:
+        raise damage
+    if among and (damage is not None or not is_whole(plan)):
         try:
             make_folder(plan.folder)
             with locked(plan.folder / LOCK, f"{plan.folder}: another process builds this index. Wait until it ends."):
+                if damage is not None:
+                    empty_if_damaged(plan)
                 yield from build(plan)
         except OSError as error:
             raise DataError(f"{plan.folder}: cannot be written ({error.strerror}). {ADVICE}") from error
@@ -135,6 +144,31 @@ def plan_of(
         identity["text"] = cache_key(content=content_key(texts), **read_as)
     home = (cache or cache_home()) / "occurrences" / cache_key(**identity)[:32]
     return IndexPlan(pretrained, number, texts, reading, words, Path(folder) if folder else home, identity)
+
+
+def damage_of(plan: IndexPlan) -> HeadstartError | None:
+    """What is wrong with the files, or with the folder for them. The vectors of a large index are too many to read."""
+    try:
+        check_identity(plan)
+        done = plan.committed
+        check_files(plan.folder, plan.width, done, {VECTORS} if done.occurrences > LARGEST_EXACT else ())
+        if (plan.folder / CENTRE).is_file():
+            read_centre(plan.folder)
+    except HeadstartError as error:
+        return error
+    return None
+
+
+def empty_if_damaged(plan: IndexPlan) -> None:
+    """Unless another process has made it anew since."""
+    damage = damage_of(plan)
+    if damage is None:
+        return
+    why = str(damage).removesuffix(REMOVE)
+    logging.getLogger("headstart").warning(f"{why} This index is in the cache, and is made anew.")
+    for path in plan.folder.iterdir():
+        if path.name != LOCK:
+            path.unlink()
 
 
 def check_identity(plan: IndexPlan) -> None:
@@ -178,6 +212,8 @@ def needs_library(plan: IndexPlan) -> bool:
 
 
 def build(plan: IndexPlan) -> Generator[Progress | Notice, None, None]:
+    for left in plan.folder.glob(f"*{PARTIAL}"):  # by a killed process
+        left.unlink()
     if not is_enough(plan.committed, plan.words):
         yield announced(plan)
         yield from add_parts(plan)
@@ -235,8 +271,8 @@ def add_parts(plan: IndexPlan) -> Generator[Progress, None, None]:
         for share in write_part(plan.folder, plan.pretrained, plan.layer, done, part):
             added = done.occurrences + round(share * part.occurrences) - before
             yield Progress("indexing", added, total - before, "words")
-        write_committed(plan.folder, counts)
-        done = counts
+        done = with_sums(plan.folder, plan.width, done, counts)
+        write_committed(plan.folder, done)
 
 
 def open_index(plan: IndexPlan) -> OccurrenceIndex:

@@ -48,6 +48,8 @@ def shard_name(rank: int, world: int) -> str:
     return f"shard-{rank + 1:05d}-of-{world:05d}.safetensors"
 
 
+HALF = (f"*{PARTIAL}", ".tmp??????")
+"""Names of files that are being written: ours, and those that safetensors renames to ours."""
 NOTE_SUM = "note_sha256"
 """The checksum of a checkpoint's note, itself left out."""
 
@@ -105,6 +107,14 @@ class RunDirectory:
         for folder in (self.state, self.path):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+    def discard(self) -> None:
+        """Remove the files of a job that failed, from a folder that was empty when it began. Used inside `locked`."""
+        for path in self.path.iterdir():
+            if path.is_dir() and path != self.state:
+                shutil.rmtree(path)
+            elif path != self.state:
+                path.unlink()
 
     def write_config(self, table: Mapping[str, object]) -> None:
         write_text(self.path / "config.toml", to_toml(table))
@@ -183,7 +193,8 @@ class RunDirectory:
         with self._lock_file():
             if new and not self.holds_nothing(self.path):
                 raise CheckpointError(f"{self.path}: another process has written a run there. Give another --out.")
-            for partial in [*self.path.glob(f"*{PARTIAL}"), *self.state.rglob(f"*{PARTIAL}")]:
+            left = [path for name in HALF for path in (*self.path.glob(name), *self.state.rglob(name))]
+            for partial in left:
                 with suppress(OSError):
                     partial.unlink()
             try:

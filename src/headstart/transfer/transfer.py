@@ -191,7 +191,11 @@ def run_transfer(request: Request) -> Generator[TransferEvent, None, None]:
     try:
         with run.locked(new=not again):
             ranks.start_here(str(run.path))
-            results = yield from fit_and_save(request, run)
+            try:
+                results = yield from fit_and_save(request, run)
+            except BaseException:
+                run.discard()  # half a task model is of no use, and would keep the same command from being given again
+                raise
     finally:
         run.remove_if_empty()
     yield Transferred(request.out, results, request.config.network.reads_together)

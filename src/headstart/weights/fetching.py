@@ -35,14 +35,14 @@ def folder_of(entry: Entry, home: Path) -> Path:
     return home / ("texts" if entry.kind == TEXTS else "models") / entry.name
 
 
-def is_here(name: str, home: Path) -> Path | None:
-    """The folder of an entry if all its files are there, else None."""
+def is_here(name: str, home: Path, *, verify: bool = True) -> Path | None:
+    """The folder of an entry if all its files are there, else None. verify: as they were when they were checked."""
     entry = find(name)
     folder = folder_of(entry, home)
     if entry.package is not None:
         check_package(entry, folder)
         return folder
-    return folder if has_files(folder, entry.files) else None
+    return folder if has_files(folder, entry.files, verify=verify) else None
 
 
 def check_package(entry: Entry, folder: Path, *, verify: bool = False) -> None:

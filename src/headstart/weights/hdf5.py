@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from headstart.atomic import write_atomically
 from headstart.errors import CheckpointError, ConfigError
 
 Array = NDArray[np.float32]
+OVERHEAD = 8_192
+"""Bytes of a file beside each dataset, at most: names, groups and headers."""
 
 
 class Datasets:
@@ -83,6 +86,9 @@ def write_hdf5(path: Path, arrays: Mapping[str, Array]) -> None:
     h5py = import_h5py()
 
     def write(partial: Path) -> None:
+        # A disk that is full inside h5py leaves objects that it cannot close, with tracebacks; here it is an OSError.
+        with partial.open("wb") as room:
+            os.posix_fallocate(room.fileno(), 0, sum(array.nbytes + OVERHEAD for array in arrays.values()))
         with h5py.File(partial, "w") as file:
             for name, array in arrays.items():
                 file.create_dataset(name, data=array)

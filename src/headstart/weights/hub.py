@@ -15,7 +15,7 @@ from headstart.atomic import sha256_of
 from headstart.errors import ConfigError, DataError
 from headstart.progress import Progress
 from headstart.weights.catalogue import HubSource
-from headstart.weights.placing import git_blob_of, has_files, placing, writing_under
+from headstart.weights.placing import claimed, git_blob_of, has_files, placing, writing_under
 from headstart.weights.watching import Ended, UnavailableError, watched
 
 PREFIX = "hf:"
@@ -95,7 +95,19 @@ def download_hub(
     files: name -> sha256, or ""; None for the files of a BERT or an ELMo. size: in bytes, until the Hub states it.
     """
     partial = home / "partial" / folder_name(source)
-    partial.mkdir(parents=True, exist_ok=True)
+    claim, has_waited = yield from claimed(partial)
+    try:
+        if has_waited and (holds_model(target) if files is None else has_files(target, files)):
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            yield from download_into(partial, source, target, files, size)
+    finally:
+        os.close(claim)
+
+
+def download_into(
+    partial: Path, source: HubSource, target: Path, files: Mapping[str, str] | None, size: int
+) -> Generator[Progress, None, None]:
     (partial / PLAN).unlink(missing_ok=True)
     names = None if files is None else list(files)
     request = {"repo": source.repo, "revision": source.revision, "names": names, "folder": str(partial)}

@@ -1,25 +1,30 @@
 """Downloads move into the cache complete and verified, or not at all.
 
-Each folder of the cache has a file `checked` with the sha256 of every file in it, so that files are hashed once and not
-on every use.
+Each folder of the cache has a file `checked` with the sha256 of every file in it, which are compared when the folder is
+used: the catalogue does not know those of every file, and nothing is asked of the Hub again.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
+import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headstart.atomic import sha256_of, sync, sync_tree
 from headstart.errors import DataError
+from headstart.progress import Progress
 from headstart.text.building import PREFIX, building, remove_stale
 
 CHECKED = "checked"
 """In the format that `sha256sum --check` reads."""
+POLL_SECONDS = 0.2
 DISK_ERRORS = (errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.EDQUOT)
 
 
@@ -45,6 +50,27 @@ def scratch(home: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+def claimed(folder: Path) -> Generator[Progress, None, tuple[int, bool]]:
+    """Make a folder for a download that can be gone on with, and wait until no other process is at work in it.
+
+    Returns the open folder, which is this process's own until that is closed, and whether it had to wait.
+    """
+    has_waited = False
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Who had it removes it at the end; then the lock is that of a folder which is no longer there.
+            if os.path.samestat(os.fstat(opened), folder.stat()):
+                return opened, has_waited
+        except (BlockingIOError, FileNotFoundError):
+            has_waited = True
+        os.close(opened)
+        yield Progress("waiting for another process that downloads it", 0, 0, "")
+        time.sleep(POLL_SECONDS)
+
+
 @contextmanager
 def placing(target: Path, names: list[str]) -> Iterator[Path]:
     """A temporary folder to put verified files into; at the end they move to `target`, marked as checked."""
@@ -58,15 +84,21 @@ def placing(target: Path, names: list[str]) -> Iterator[Path]:
             sync(target)
 
 
-def has_files(folder: Path, files: Mapping[str, str]) -> bool:
-    """Whether a folder has all files: name -> sha256, or "" where none is known. New files are verified once.
+def has_files(folder: Path, files: Mapping[str, str], *, verify: bool = True) -> bool:
+    """Whether a folder has all files: name -> sha256, or "" where none is known. verify: compare them again.
 
-    A wrong checksum is an error: the user may have put the file there, and it is not silently replaced.
+    A file that has changed since it was checked is damaged: that is told, and it has to be downloaded anew. A wrong
+    checksum of a file that was not checked before is an error: the user may have put it there, and it is not silently
+    replaced.
     """
-    if is_checked(folder, files):
-        return True
     if not all((folder / name).is_file() for name in files):
         return False
+    noted = checked(folder, files)
+    if noted is not None:
+        wrong = wrong_file(folder, noted) if verify else None
+        if wrong:
+            logging.getLogger("headstart").warning(f"{folder}: {wrong}: it is damaged, and is downloaded anew.")
+        return not wrong
     wrong = wrong_file(folder, files)
     if wrong:
         raise DataError(f"{folder}: {wrong}. Put the right file there, or remove it to have it downloaded.")
@@ -75,16 +107,16 @@ def has_files(folder: Path, files: Mapping[str, str]) -> bool:
     return True
 
 
-def is_checked(folder: Path, files: Mapping[str, str]) -> bool:
-    """Whether all files are there, and were verified against these checksums: those of the catalogue may change."""
+def checked(folder: Path, files: Mapping[str, str]) -> dict[str, str] | None:
+    """What was noted of these files; None if it is not of all, or against other checksums: the catalogue may change."""
     try:
         lines = (folder / CHECKED).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        return False
+        return None
     noted = {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
-    return all(
-        name in noted and wanted in ("", noted[name]) and (folder / name).is_file() for name, wanted in files.items()
-    )
+    if not all(name in noted and wanted in ("", noted[name]) for name, wanted in files.items()):
+        return None
+    return {name: noted[name] for name in files}
 
 
 def wrong_file(folder: Path, files: Mapping[str, str]) -> str | None:

@@ -90,6 +90,8 @@ def open_files(paths: tuple[Path, ...], words: Collection[str] | None) -> Genera
     for path in paths:
         if not path.exists():
             raise CheckpointError(f"{path}: there is no such file.")
+        if path.is_file():
+            check_sums(path.parent, foreign=True, only=[path.name])
     if len(paths) > 1:
         return read_elmo(*paths)
     path = paths[0]
