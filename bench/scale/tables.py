@@ -23,7 +23,7 @@ DAY = 86_400.0
 SIZES = ("base", "large")
 SERVER, SERVER_CORES = 20.0, 40
 """A machine that computes so many times as fast as the one measured, with so many cores."""
-MICRO_BATCH = 8
+MICRO_BATCH = 1
 """Sequences that a process computes at a time, of LENGTH pieces."""
 STUCK = 16
 """Machines with the slower link, for what to turn where they no longer help."""
@@ -129,8 +129,8 @@ def text_table(reading: Reading) -> str:
     rows = []
     for billions in (1, 10, 100):
         words = billions * 1e9
-        hours = [
-            preparing_seconds(words * BYTES_PER_WORD, reading, cores=SERVER_CORES * machines) / 3600
+        minutes = [
+            preparing_seconds(words * BYTES_PER_WORD, reading, cores=SERVER_CORES * machines) / 60
             for machines in (1, 8, 64)
         ]
         rows.append(
@@ -139,7 +139,7 @@ def text_table(reading: Reading) -> str:
                 f"{words * BYTES_PER_WORD / 1e9:,.0f} GB",
                 f"{words * PIECES_PER_WORD * BYTES_PER_PIECE / 1e9:,.0f} GB",
                 f"{words * PIECES_PER_WORD / TOKENS:,.0f}",
-                ", ".join(f"{number(each)} h" for each in hours),
+                ", ".join(f"{number(each)} min" for each in minutes),
             )
         )
     prepared = f"prepared by 1, 8, 64 machines of {SERVER_CORES} cores"

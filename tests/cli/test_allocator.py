@@ -26,6 +26,36 @@ print(first, second)
 """
 
 
+GAPS = """
+import sys
+from pathlib import Path
+from headstart.cli.allocator import return_large_blocks
+
+def megabytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20
+
+if sys.argv[1:]:
+    assert return_large_blocks()
+del [bytearray(8 << 20)][:]
+before = megabytes()
+kept = []
+for _ in range(30):
+    large = [bytearray(b"x") * (8 << 20) for _ in range(2)]
+    kept.append(bytearray(b"x") * 100_000)  # lies behind them in the heap, so that nothing can be cut off there
+    del large
+print(megabytes() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="tunes glibc's allocator")
+def test_large_blocks_go_back_to_the_system() -> None:
+    grown = [
+        int(subprocess.run([sys.executable, "-c", GAPS, *given], capture_output=True, text=True, check=True).stdout)
+        for given in (["sparing"], [])
+    ]
+    assert grown[0] < 8 <= grown[1]
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="tunes glibc's allocator")
 def test_freed_memory_is_reused_without_asking_the_system() -> None:
     # In a process of its own, because the setting cannot be undone.

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -19,8 +22,26 @@ from headstart.pretraining.neural import DivergedError, NeuralLearner, has_fast_
 from headstart.training.optim import OptimizerConfig
 from headstart.training.ranks import Alone
 
+ROOT = Path(__file__).parents[2]
 SMALL = {"cell": 64, "projection": 16, "filters": [[1, 8], [2, 8], [3, 16]], "highway": 1}
 V = 60
+
+
+DIVIDE_ONE = """
+import weakref
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor
+from tests.pretraining.test_neural import bert, learner, masked_batch
+from headstart.pretraining.sharded import sharded
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+whole = learner(bert(), [masked_batch(4, 0)])
+parameters = [weakref.ref(parameter) for parameter in whole.model.parameters()]
+divided = sharded(whole)
+assert all(isinstance(parameter, DTensor) for parameter in divided.model.parameters())
+print(sum(parameter() is not None for parameter in parameters))
+dist.destroy_process_group()
+"""
 
 
 @dataclass
@@ -270,3 +291,9 @@ def test_eight_sentences_are_overfitted(model, batch) -> None:
     for i in range(250):
         one.step(i, 1.0 - i / 250)
     assert one.evaluate(None)["perplexity"] < 2.0
+
+
+def test_a_divided_learner_leaves_nobody_the_whole_parameters() -> None:
+    """Also not whoever still holds the learner that it was made of. In a process of its own: torch has one group."""
+    done = subprocess.run([sys.executable, "-c", DIVIDE_ONE], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

@@ -7,8 +7,10 @@ import sys
 
 # From glibc's <malloc.h>.
 M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
 M_MMAP_MAX = -4
 NEVER = -1
+LARGE_BYTES = 1 << 20
 
 TRAINING = frozenset({"transfer", "compare", "demo", "reproduce"})
 """Commands that train from the beginning. `pretrain` tunes it once the text is read; the others should stay small."""
@@ -22,7 +24,20 @@ def tune_allocator() -> bool:
     at its largest size, and it cannot be undone, so library calls never do this: a program that trains with Headstart
     keeps its own allocator settings, and may call this function itself. On other C libraries nothing happens.
     """
+    return mallopt(M_MMAP_MAX, 0) and mallopt(M_TRIM_THRESHOLD, NEVER)
+
+
+def return_large_blocks() -> bool:
+    """The opposite, for a process that has little memory: every large block goes back to the system when it is freed.
+
+    Otherwise glibc keeps blocks of up to 32 MB once one was freed, and weights that come and go leave gaps in its heap:
+    a process of a divided BERT base grew to more than a whole one has.
+    """
+    return mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
+
+
+def mallopt(option: int, value: int) -> bool:
     if not sys.platform.startswith("linux"):
         return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, NEVER))
+    function = getattr(ctypes.CDLL(None), "mallopt", None)
+    return function is not None and bool(function(option, value))

@@ -189,7 +189,7 @@ def run_and_show(
     **arguments: Any,
 ) -> None:
     """Run it and show each event; the first Ctrl-C stops after the current step with a checkpoint saved."""
-    from headstart.cli.allocator import tune_allocator
+    from headstart.cli.allocator import return_large_blocks, tune_allocator
     from headstart.cli.progress_lines import display
     from headstart.cli.stopping import stop_requests
     from headstart.cli.weights import fetch_named
@@ -203,6 +203,8 @@ def run_and_show(
     flags |= {"text.field": field, "text.one_per_line": one_per_line, "tokenizer.size": vocabulary_size}
     given = {key: value for key, value in flags.items() if value is not None}
     assigned = {".".join(keys): value for keys, value in map(parse_assignment, settings or [])}
+    if arguments["shard"]:
+        return_large_blocks()
     with joined(launch_of(os.environ)) as ranks:
         is_first = ranks.launch.is_first
         if is_first:
@@ -212,10 +214,8 @@ def run_and_show(
         with stop_requests() as stop, display(quiet or not is_first) as show:
             for event in events:
                 show(event)
-                if isinstance(
-                    event, Planned | Joined
-                ):  # the text is read: from here on every step needs the same memory again
-                    tune_allocator()
+                if isinstance(event, Planned | Joined) and not arguments["shard"]:
+                    tune_allocator()  # the text is read: from here on every step needs the same memory again
                 if ranks.should_stop(stop.asked):
                     events.close()
                     how = f"headstart pretrain ... --out {out} --resume"

@@ -59,6 +59,7 @@ class ShardedLearner(NeuralLearner[BatchT]):
         )
         self.optimizer = ShardedAdamW(model, learner.optimizer.config)
         self.gradient = ShardedGradient(learner.ranks)
+        vars(learner).clear()  # callers may still hold it, and with it the whole parameters
 
     def step(self, number: int, rate: float) -> StepResult:
         with computing_together(), torch_products():
