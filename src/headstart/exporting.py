@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from headstart.transfer.task_files import is_task_model
 from headstart.transfer.task_model import TaskModel
 from headstart.weights.elmo_hdf5 import IN_ALLENNLP, write_elmo
 from headstart.weights.huggingface import write_huggingface
-from headstart.weights.new_folder import check_free
+from headstart.weights.new_folder import check_free, new_folder
 from headstart.weights.onnx.model import write_encoder_onnx, write_model_onnx
 from headstart.weights.onnx.registry import ONNX_ENCODERS
 from headstart.weights.sources import Source, open_source
@@ -88,6 +89,16 @@ def at_once(write: Callable[[Pretrained, Path], None]) -> Writer:
     return writer
 
 
+def in_new_folder(write: Callable[[Pretrained, Path], None], name: str) -> Writer:
+    """A writer of one file, which lies in its folder beside its checksum."""
+
+    def write_folder(pretrained: Pretrained, out: Path) -> None:
+        with new_folder(out) as folder:
+            write(pretrained, folder / name)
+
+    return at_once(write_folder)
+
+
 def write_elmo_files(given: Exported, out: Path) -> Generator[Progress | Notice, None, None]:
     write_elmo(given.pretrained, out, given.options.words)
     encoder = given.pretrained.encoder
@@ -115,11 +126,9 @@ FORMATS = {
     "compact": Format(tuple(ENCODERS.values()), write_compact_run, options=("precision", "held_out")),
     "hf": Format((Bert,), at_once(write_huggingface), write_plain_bert),
     "elmo": Format((Elmo,), write_elmo_files, options=("words",)),
-    "word2vec": Format((Static,), at_once(lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.txt"))),
-    "word2vec-binary": Format(
-        (Static,), at_once(lambda pretrained, out: write_word2vec(pretrained, out / "word2vec.bin", binary=True))
-    ),
-    "glove": Format((Static,), at_once(lambda pretrained, out: write_glove(pretrained, out / "glove.txt"))),
+    "word2vec": Format((Static,), in_new_folder(write_word2vec, "word2vec.txt")),
+    "word2vec-binary": Format((Static,), in_new_folder(partial(write_word2vec, binary=True), "word2vec.bin")),
+    "glove": Format((Static,), in_new_folder(write_glove, "glove.txt")),
     "onnx": Format(tuple(ONNX_ENCODERS), at_once(write_encoder_onnx), write_task_model_onnx),
 }
 
