@@ -12,6 +12,7 @@ import torch
 
 from headstart.atomic import PARTIAL
 from headstart.errors import CheckpointError
+from headstart.training import run as run_module
 from headstart.training.run import NOTE_SUM, CheckpointNote, RunDirectory
 from headstart.training.tensors import read_tensors, write_tensors
 
@@ -228,3 +229,15 @@ def test_a_note_whose_numbers_are_words_is_broken(run: RunDirectory) -> None:
     note.write_text(note.read_text().replace('"elapsed": 0.0', '"elapsed": "long"'))
     with pytest.raises(CheckpointError, match="note is broken"):
         run.restore()
+
+
+def test_the_name_of_the_log_is_on_the_disk_before_a_checkpoint_counts_its_lines(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power loss may take back the names that were made since a folder was synced."""
+    synced: list[Path] = []
+    monkeypatch.setattr(run_module, "sync", synced.append)
+    monkeypatch.setattr(run_module, "write_text", lambda path, *_: synced.append(path))
+    run.log({"step": 1, "loss": 2.0})
+    run.save(CheckpointNote(steps=1), {"weight": torch.ones(2)})
+    assert synced == [run.log_file, run.path, run.state / "step-000000001.json"]

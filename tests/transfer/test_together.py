@@ -105,7 +105,8 @@ def test_several_processes_have_the_losses_of_one_and_the_same_weights(
         for other in others:
             assert torch.equal(other.weights, first.weights)
             assert other.losses == first.losses
-            assert [step.evaluation for step in other.steps] == [step.evaluation for step in first.steps]
+            # As text, because coreference has no loss on dev: NaN, which differs from itself.
+            assert [f"{step.evaluation}" for step in other.steps] == [f"{step.evaluation}" for step in first.steps]
             assert (other.fitted.answers, other.fitted.scores) == ([], {})
 
 

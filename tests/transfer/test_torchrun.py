@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.pretraining.launched import one_home, torchrun, workers  # noqa: F401 (a fixture)
-
-from headstart.transfer.transfer import transfer
+from tests.pretraining.launched import finished, one_home, torchrun, workers  # noqa: F401 (a fixture)
 
 FITTING = {"epochs": 0.1, "evaluations": 2}
 
@@ -44,9 +42,7 @@ def kept(out: Path) -> tuple[bytes, dict[str, Any]]:
     return (out / "weights.safetensors").read_bytes(), results
 
 
-def test_killed_and_restarted_ends_with_the_files_of_an_undisturbed_fit(
-    files: dict[str, Any], in_threads: Any, tmp_path: Path
-) -> None:
+def test_killed_and_restarted_ends_with_the_files_of_an_undisturbed_fit(files: dict[str, Any], tmp_path: Path) -> None:
     out, whole = tmp_path / "killed", tmp_path / "whole"
     with torchrun(*command(files, out, min_steps=150), restarts=1) as process:
         wait_for_lock(out, process)
@@ -54,8 +50,7 @@ def test_killed_and_restarted_ends_with_the_files_of_an_undisturbed_fit(
         os.kill(workers(process.pid)[0], signal.SIGKILL)
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 0, said
-    options = {"how": "finetune", "seeds": 1, "settings": {"fitting": {**FITTING, "min_steps": 150}}}
-    in_threads(2, lambda ranks: list(transfer(**files, **options, out=whole, ranks=ranks)))
+    finished(*command(files, whole, min_steps=150))
     assert kept(out) == kept(whole)
     assert {path.name for path in out.iterdir()} == {path.name for path in whole.iterdir()}
 

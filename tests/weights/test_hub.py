@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import threading
@@ -278,6 +279,23 @@ def test_a_home_that_cannot_be_a_folder_names_the_variable(tmp_path: Path) -> No
     (tmp_path / "home").write_text("a file")
     with pytest.raises(DataError, match="HEADSTART_HOME"):
         result(fetch_hub("org/model", tmp_path / "home"))
+
+
+@pytest.mark.parametrize("torn", ["note", "content"])
+def test_what_a_power_loss_has_torn_is_downloaded_anew(torn: str, hub: Hub, tmp_path: Path) -> None:
+    arriving = tmp_path / "partial" / "org--model" / "files"
+    notes = arriving / ".cache" / "huggingface" / "download"
+    notes.mkdir(parents=True)
+    if torn == "note":
+        (notes / "config.json.metadata").write_bytes(bytes(90))
+        (arriving / "config.json").write_bytes(BERT["config.json"])
+    else:
+        hashed = hashlib.sha1(b"model.safetensors.metadata").digest()
+        stem = base64.urlsafe_b64encode(hashed).decode()
+        (notes / f"{stem}.{hub.etag('model.safetensors')}.incomplete").write_bytes(bytes(5_000))
+    folder, _ = result(fetch_hub("org/model", tmp_path))
+    assert (folder / "model.safetensors").read_bytes() == BERT["model.safetensors"]
+    assert not (tmp_path / "partial" / "org--model").exists()
 
 
 @pytest.mark.parametrize("repo", ["hf:", "hf:a/b/c", "hf:../b", "hf:a/..", "hf:a/b@", "hf:a/b@../c", "hf:a b/c"])

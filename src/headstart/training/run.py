@@ -137,10 +137,11 @@ class RunDirectory:
             raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
 
     def sync_log(self) -> None:
-        """Wait until the lines so far are on the disk: a checkpoint counts on them."""
+        """Wait until the lines so far are on the disk, and the file's name: a checkpoint counts on them."""
         if self.log_file.is_file():
             try:
                 sync(self.log_file)
+                sync(self.path)
             except OSError as error:
                 raise CheckpointError(f"{self.log_file}: cannot be written ({error.strerror}). {RESUME}") from error
 

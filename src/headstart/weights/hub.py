@@ -16,7 +16,7 @@ from headstart.errors import ConfigError, DataError
 from headstart.progress import Progress
 from headstart.weights.catalogue import HubSource
 from headstart.weights.placing import claimed, git_blob_of, has_files, placing, writing_under
-from headstart.weights.watching import Ended, UnavailableError, watched
+from headstart.weights.watching import Ended, SpoiltError, UnavailableError, watched
 
 PREFIX = "hf:"
 HUB_PAGES = "https://huggingface.co"
@@ -95,12 +95,29 @@ def download_hub(
     files: name -> sha256, or ""; None for the files of a BERT or an ELMo. size: in bytes, until the Hub states it.
     """
     partial = home / "partial" / folder_name(source)
+    is_resumed = (partial / "files").exists()
+    try:
+        yield from download_claimed(partial, source, target, files, size)
+    except SpoiltError:
+        if not is_resumed:
+            raise
+        # A power loss may have torn what an earlier call left.
+        yield from download_claimed(partial, source, target, files, size)
+
+
+def download_claimed(
+    partial: Path, source: HubSource, target: Path, files: Mapping[str, str] | None, size: int
+) -> Generator[Progress, None, None]:
+    """`download_into`, unless another process does it meanwhile. What cannot be resumed is removed."""
     claim, has_waited = yield from claimed(partial)
     try:
         if has_waited and (holds_model(target) if files is None else has_files(target, files)):
             shutil.rmtree(partial, ignore_errors=True)
         else:
             yield from download_into(partial, source, target, files, size)
+    except SpoiltError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     finally:
         os.close(claim)
 
@@ -121,7 +138,7 @@ def download_into(
     raise_failure(ended)
     plan = read_plan(partial)
     for file in plan:
-        check_download(arriving / file["name"], file["etag"], (files or {}).get(file["name"], ""), partial)
+        check_download(arriving / file["name"], file["etag"], (files or {}).get(file["name"], ""))
     arrived = [file["name"] for file in plan]
     with placing(target, arrived) as folder:
         for name in arrived:
@@ -149,13 +166,13 @@ def raise_failure(ended: Ended) -> None:
         report = json.loads(ended.out)
     except ValueError:
         last = (ended.errors.strip().splitlines() or [f"exit code {ended.code}"])[-1]
-        raise UnavailableError(f"huggingface_hub failed ({last})") from None
+        raise SpoiltError(f"huggingface_hub failed ({last})") from None
     if report["errno"]:  # an OSError, for `writing_under` to report
         raise OSError(report["errno"], os.strerror(report["errno"]))
     raise UnavailableError(report["reason"])
 
 
-def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:
+def check_download(path: Path, etag: str, sha256: str) -> None:
     """Compare a file with the catalogue's sha256, and with the Hub's etag: a sha256, or git's SHA-1."""
     wanted = [(sha256, sha256_of)] if sha256 else []
     if re.fullmatch(r"[0-9a-f]{64}", etag):
@@ -167,6 +184,5 @@ def check_download(path: Path, etag: str, sha256: str, partial: Path) -> None:
     for expected, digest in wanted:
         found = digest(path)
         if found != expected:
-            shutil.rmtree(partial, ignore_errors=True)  # resuming it would fail again
             kind = "sha256" if digest is sha256_of else "git checksum"
-            raise UnavailableError(f"{path.name} has the {kind} {found}, wanted {expected}; it was not used")
+            raise SpoiltError(f"{path.name} has the {kind} {found}, wanted {expected}; it was not used")

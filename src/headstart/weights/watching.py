@@ -24,6 +24,10 @@ class UnavailableError(Exception):
     """A source cannot provide the files; the message says why. Another source may."""
 
 
+class SpoiltError(UnavailableError):
+    """A download that cannot be gone on with, because what is there of it is not what was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How a process ended."""
