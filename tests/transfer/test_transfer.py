@@ -232,6 +232,25 @@ def test_a_classifier_that_was_never_trained_refuses(
         load_classifier(tmp_path / "run").predict(NEW_TEXTS)
 
 
+def test_half_of_a_model_that_a_killed_fit_left_is_written_over(labelled: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run("scratch", "frozen", labelled, out)
+    whole = (out / "weights.safetensors").read_bytes()
+    for name in (SUMS, "weights.safetensors", "config.toml"):  # the last ones that are written
+        (out / name).unlink()
+    with pytest.raises(CheckpointError, match="is not empty"):
+        run("scratch", "frozen", labelled, out)
+    (out / "state").mkdir()
+    (out / "state" / "lock").touch()
+    run("scratch", "frozen", labelled, out)
+    assert (out / "weights.safetensors").read_bytes() == whole
+    assert (out / SUMS).is_file()
+    (out / "state").mkdir()
+    (out / "state" / "lock").touch()  # killed after all was saved
+    with pytest.raises(CheckpointError, match="already holds a run"):
+        run("scratch", "frozen", labelled, out)
+
+
 def test_texts_may_come_from_a_generator(labelled: tuple[Path, Path], tmp_path: Path) -> None:
     run("scratch", "frozen", labelled, tmp_path / "run")
     classifier = load_classifier(tmp_path / "run")

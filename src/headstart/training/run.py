@@ -17,7 +17,7 @@ from typing import IO
 from torch import Tensor
 
 from headstart.atomic import PARTIAL, make_folder, sha256_of, sync, write_text
-from headstart.checksums import check_sums
+from headstart.checksums import SUMS, check_sums
 from headstart.config import Table, read_toml, to_toml
 from headstart.errors import CheckpointError
 from headstart.training.saved_tensors import SavedTensors
@@ -73,7 +73,7 @@ class RunDirectory:
         """A new, empty run. What is there already is never written over. resumable: its command has --resume."""
         if path.is_file():
             raise CheckpointError(f"{path}: is a file; --out names the folder of the run.")
-        if not cls.holds_nothing(path):
+        if not cls.holds_nothing(path) and (resumable or not cls.holds_half_a_task(path)):
             what = "already holds a run" if (path / "config.toml").exists() else "is not empty and not a run"
             advice = "Go on with --resume, or give another --out." if resumable else "Give another --out."
             raise CheckpointError(f"{path}: {what}. {advice}")
@@ -101,6 +101,14 @@ class RunDirectory:
             return False
         names = {entry.name for entry in path.iterdir()}
         return not (names - {"state"} - {name for name in names if name.endswith(PARTIAL)})
+
+    @staticmethod
+    def holds_half_a_task(path: Path) -> bool:
+        """What a fit leaves that was killed while it was saved: the results come first, the checksums last, and only a
+        fit that ends takes its lock away. (One that is at work has it.)"""
+        state = path / "state"
+        begun = (path / "results.json").is_file() and state.is_dir() and os.listdir(state) == [LOCK]
+        return begun and not (path / SUMS).exists()
 
     def remove_if_empty(self) -> None:
         """Remove the folders of a run that failed before anything was written into them."""
@@ -192,6 +200,8 @@ class RunDirectory:
         Where there is nothing in state/ but the lock at the end, as in a task's run, both are removed.
         """
         with self._lock_file():
+            if new and self.holds_half_a_task(self.path):
+                self.discard()
             if new and not self.holds_nothing(self.path):
                 raise CheckpointError(f"{self.path}: another process has written a run there. Give another --out.")
             left = [path for name in HALF for path in (*self.path.glob(name), *self.state.rglob(name))]
