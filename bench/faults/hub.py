@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 COMMIT = "c" * 40
 REPO, ENTRY, REQUIREMENT = "org/model", "faults-bert", "faults==1.0"
@@ -29,6 +29,13 @@ WHEEL = "wheels/faults-1.0-py3-none-any.whl"
 SERVED = "BENCH_FAULTS_SERVED"
 """The environment variable with the folder."""
 BLOCK, PAUSE = 1 << 16, 0.002
+
+
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Commands are killed while they are answered, which is no error of the server's."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Answers(SimpleHTTPRequestHandler):
@@ -132,7 +139,7 @@ def list_entry() -> None:
 
 
 def serve(folder: str) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Answers, directory=folder))
+    server = Server(("127.0.0.1", 0), partial(Answers, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)
     sys.stdin.read()
