@@ -62,6 +62,7 @@ def test_a_stop_of_any_process_ends_all_of_them_and_leaves_nothing(files: dict[s
         os.kill(workers(process.pid)[1], signal.SIGTERM)
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 0, said  # and torchrun has not restarted what was asked to stop
+    assert said.count("Stopped. A transfer leaves nothing behind") == 1
     assert not out.exists()
 
 

@@ -122,6 +122,7 @@ def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool, ra
     """Show each event. None if Ctrl-C ended it, and in any process but the first."""
     from headstart.cli.progress_lines import display
     from headstart.cli.stopping import stop_requests
+    from headstart.progress import Notice
     from headstart.transfer.transfer import Transferred
 
     last = None
@@ -130,6 +131,7 @@ def watch_transfer(events: Generator[TransferEvent, None, None], quiet: bool, ra
             show(event)
             if stop.is_due():
                 events.close()
+                show(Notice("Stopped. A transfer leaves nothing behind before it is finished."))
                 return None
             last = event
     return last if isinstance(last, Transferred) else None
